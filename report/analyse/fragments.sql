@@ -127,3 +127,7 @@ CASE WHEN rtrim({word}, '0123456789') LIKE '%_:' AND {word} NOT LIKE '%:'
 CASE WHEN instr({location}, ' ') = 0 THEN {without_number({location})}
     ELSE {without_number(substr({location}, 1, instr({location}, ' ') - 1))}
         || substr({location}, instr({location}, ' ')) END
+
+-- define: is_server(name)
+-- Of a process outside the session: MPS's, which does its clients' work and none of its own. A name has 15 bytes.
+(coalesce({name}, '') = 'nvidia-cuda-mps')

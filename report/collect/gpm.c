@@ -6,11 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Half a round of who asks (nvml.h): rounds are not on time to the nanosecond. */
+#define EARLY_MS 50
+
 /* How long there is from one sample to the next, by the time since the first one. NVML needs 100 ms
  * between two. */
 static const struct {
     int64_t until_s, pause_ms;
 } paces[] = {{10, 200}, {3600, 500}, {86400, 2000}, {INT64_MAX, 10000}};
+
+/* It may fail for some time, as while another tool has the counters; for so many times in a row, it
+ * is over: MIG was switched on, or the device is gone. */
+#define AGAIN_NS INT64_C(5000000000)
+#define FAILURES 12
+/* Shares are in tenths of a percent; somewhat more than all is measured, too. */
+#define ALL 1000
 
 /* The array of nvml.h grows from version to version: the library may count on its whole length. */
 #define GPM_METRICS 352
@@ -53,8 +63,9 @@ struct gv_gpm {
     struct gpm_device {
         bool is_open;
         void *samples[2]; /* NULL: it has no GPM */
-        unsigned newest;
+        unsigned newest, failures;
         int64_t at_ns, asked_ns; /* of the newest sample; 0: none */
+        int64_t again_ns;        /* not before that, after a failure */
         double link_mib;         /* a second; 0: unknown */
     } devices[GV_GPM_DEVICES];
 };
@@ -94,6 +105,11 @@ void gv_gpm_close(struct gv_gpm *gpm)
     free(gpm);
 }
 
+bool gv_gpm_is_known(const struct gv_gpm *gpm)
+{
+    return gpm->support;
+}
+
 bool gv_gpm_is_there(const struct gv_gpm *gpm, void *device)
 {
     struct gpm_support support = {.version = 1};
@@ -124,9 +140,9 @@ static bool values_take(struct gv_gpm *gpm, const struct gpm_device *device,
 {
     static const struct {
         unsigned number;
-        double factor;
+        double factor, most;
     } counters[] = {
-#define GV_GPM(column, number, factor) {number, factor},
+#define GV_GPM(column, number, factor, most) {number, factor, most},
 #include "report/collect/gpm.def"
     };
     struct gpm_metrics *asked = &gpm->asked;
@@ -142,14 +158,36 @@ static bool values_take(struct gv_gpm *gpm, const struct gpm_device *device,
         return false;
     for (size_t i = 0; i < GV_GPM_VALUES; i++) {
         double value = asked->metrics[i].value * counters[i].factor;
-        if (asked->metrics[i].result == 0 && value >= 0 && value < 1e9)
-            sample->of[i] = (int64_t)(value + 0.5);
+        if (asked->metrics[i].result == 0 && value >= 0 && value <= 1e9)
+            sample->of[i] = (int64_t)((value < counters[i].most ? value : counters[i].most) + 0.5);
     }
     sent = sample->of[GV_GPM_pcie_tx_mib];
     most = sample->of[GV_GPM_pcie_rx_mib] > sent ? sample->of[GV_GPM_pcie_rx_mib] : sent;
     if (most >= 0 && device->link_mib > 0)
-        sample->pcie_tenths = (int64_t)((double)most * 1000 / device->link_mib + 0.5);
+        sample->pcie_tenths = (double)most < device->link_mib
+                                  ? (int64_t)((double)most * ALL / device->link_mib + 0.5)
+                                  : ALL;
     return true;
+}
+
+/* Whether there is a new one. After a failure the counters may begin anew: the next one is the
+ * first. */
+static bool device_sample(struct gv_gpm *gpm, struct gpm_device *device, void *handle,
+                          int64_t now_ns)
+{
+    if (!device->samples[0] || now_ns < device->again_ns)
+        return false;
+    if (gpm->get(handle, device->samples[!device->newest]) == 0) {
+        device->failures = 0;
+        device->newest = !device->newest;
+        device->at_ns = (int64_t)gv_monotonic_ns();
+        return true;
+    }
+    device->at_ns = 0;
+    device->again_ns = now_ns + AGAIN_NS;
+    if (++device->failures == FAILURES)
+        device_give_up(gpm, device);
+    return false;
 }
 
 bool gv_gpm_take(struct gv_gpm *gpm, unsigned number, void *handle, struct gv_gpm_sample *sample)
@@ -162,7 +200,7 @@ bool gv_gpm_take(struct gv_gpm *gpm, unsigned number, void *handle, struct gv_gp
     gpm->begun_ns = gpm->begun_ns ? gpm->begun_ns : now_ns;
     while ((now_ns - gpm->begun_ns) / 1000000000 >= paces[pace].until_s)
         pace++;
-    if (device->asked_ns && now_ns - device->asked_ns < paces[pace].pause_ms * 1000000)
+    if (device->asked_ns && now_ns - device->asked_ns < (paces[pace].pause_ms - EARLY_MS) * 1000000)
         return false;
     if (!device->is_open)
         device_open(gpm, device, handle);
@@ -171,13 +209,7 @@ bool gv_gpm_take(struct gv_gpm *gpm, unsigned number, void *handle, struct gv_gp
     device->asked_ns = now_ns;
     if (gpm->reasons && gpm->reasons(handle, &reasons) == 0)
         sample->clock_reasons = (int64_t)(reasons & INT32_MAX);
-    if (device->samples[0] && gpm->get(handle, device->samples[!device->newest]) != 0) {
-        device_give_up(gpm, device); /* MIG was switched on, or the device is gone */
-    } else if (device->samples[0]) {
-        device->newest = !device->newest;
-        device->at_ns = (int64_t)gv_monotonic_ns();
-        if (before_ns && values_take(gpm, device, sample))
-            sample->duration_ns = device->at_ns - before_ns;
-    }
+    if (device_sample(gpm, device, handle, now_ns) && before_ns && values_take(gpm, device, sample))
+        sample->duration_ns = device->at_ns - before_ns;
     return sample->duration_ns > 0 || sample->clock_reasons >= 0;
 }

@@ -13,7 +13,7 @@
 #define GV_GPM_DEVICES 64
 
 enum gv_gpm_value {
-#define GV_GPM(column, number, factor) GV_GPM_##column,
+#define GV_GPM(column, ...) GV_GPM_##column,
 #include "report/collect/gpm.def"
     GV_GPM_VALUES
 };
@@ -31,6 +31,8 @@ struct gv_gpm;
 /* `library`: of dlopen, which stays open for as long. NULL: no memory. */
 struct gv_gpm *gv_gpm_open(void *library);
 void gv_gpm_close(struct gv_gpm *gpm);
+/* Whether the library can be asked for it: older drivers' cannot. */
+bool gv_gpm_is_known(const struct gv_gpm *gpm);
 /* Whether the device has GPM at all. */
 bool gv_gpm_is_there(const struct gv_gpm *gpm, void *device);
 /* Whether there is something new of a device (its number, NVML's handle). */

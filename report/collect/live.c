@@ -125,13 +125,24 @@ int gv_live_facts(sqlite3 *trace, int64_t until_ns, gv_database_take *take, void
     return gv_database_each(trace, sql_facts, &until_ns, 1, take, context);
 }
 
+/* What was not told again is over: its row has no kind, until it is. */
+static void forget_use(struct gv_live *live)
+{
+    for (uint32_t i = 0; i < live->page.count; i++) {
+        struct gv_live_row *row = &live->page.rows[i];
+        if (strcmp(row->kind, gv_live_names[GV_LIVE_use]) == 0 && row->at_ns != live->page.now_ns)
+            memset(row->kind, 0, sizeof(row->kind));
+    }
+}
+
 static void read_facts(struct gv_live *live)
 {
     int64_t until_ns = live->page.now_ns - (live->page.ended ? 0 : GV_LIVE_SETTLE_NS);
 
     gv_live_find(live, GV_LIVE_skipped, "", NULL);
-    if (gv_live_facts(live->trace, until_ns > 0 ? until_ns : 0, take_fact, live) == 0)
-        (void)gv_database_each(live->trace, sql_facts_of_now, NULL, 0, take_fact, live);
+    if (gv_live_facts(live->trace, until_ns > 0 ? until_ns : 0, take_fact, live) == 0 &&
+        gv_database_each(live->trace, sql_facts_of_now, NULL, 0, take_fact, live) == 0)
+        forget_use(live);
 }
 
 /* ---- the page ---- */

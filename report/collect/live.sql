@@ -52,7 +52,9 @@ FROM (SELECT *, max(id) FROM sample WHERE id > (SELECT max(id) - 64 FROM sample)
         UNION ALL SELECT 'MHz') w
 UNION ALL SELECT 'use', uuid, unit, tenths, tenths * 1000000
 FROM (SELECT uuid, unit, CASE unit WHEN 'SMs' THEN sm_tenths WHEN 'DRAM' THEN dram_tenths ELSE tensor_tenths END AS tenths
-    FROM (SELECT s.uuid AS uuid, g.*, max(g.sample) FROM sample_gpm g JOIN sample s ON s.id = g.sample
-        WHERE g.sample > (SELECT max(sample) - 256 FROM sample_gpm) AND g.duration_ns > 0 GROUP BY s.uuid)
-        JOIN (SELECT 'SMs' AS unit UNION ALL SELECT 'DRAM' UNION ALL SELECT 'tensor cores'))
+    FROM (SELECT s.uuid AS uuid, s.at_ns AS at_ns, g.*, max(g.sample) FROM sample_gpm g JOIN sample s ON s.id = g.sample
+        WHERE g.sample > (SELECT max(sample) - 256 FROM sample_gpm) AND g.duration_ns > 0 GROUP BY s.uuid) u
+        JOIN (SELECT 'SMs' AS unit UNION ALL SELECT 'DRAM' UNION ALL SELECT 'tensor cores')
+    -- The next one may come after five times as long: then it no longer says what is now.
+    WHERE (SELECT n.at_ns FROM sample n WHERE n.uuid = u.uuid ORDER BY n.id DESC LIMIT 1) <= u.at_ns + 5 * u.duration_ns + 1000000000)
 WHERE tenths IS NOT NULL;

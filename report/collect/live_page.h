@@ -22,7 +22,7 @@
 #define GV_LIVE_LEVEL_NS INT64_C(200000000)
 
 struct gv_live_row {
-    char kind[15];
+    char kind[15]; /* "": no row now */
     char one[GV_LIVE_TEXT_BYTES], two[GV_LIVE_TEXT_BYTES];
     uint32_t levels[GV_LIVE_LEVELS];
     int64_t count, ns;

@@ -105,6 +105,8 @@ struct gv_live_row *gv_live_find(struct gv_live *live, enum gv_live_kind kind, c
     }
     if (row) {
         row->at_ns = live->page.now_ns;
+        if (!row->kind[0])
+            strncpy(row->kind, gv_live_names[kind], sizeof(row->kind) - 1);
         if (is_named_by_one(kind)) {
             gv_live_text(row->one, one);
             gv_live_text(row->two, two);

@@ -374,7 +374,7 @@ static int store_gpm(struct gv_database *database, const struct gv_gpm_sample *g
                                     .pcie_tenths = gv_row_known(gpm->pcie_tenths),
                                     .clock_reasons = gv_row_known(gpm->clock_reasons)};
 
-#define GV_GPM(column, number, factor) row.column = gv_row_known(gpm->of[GV_GPM_##column]);
+#define GV_GPM(column, ...) row.column = gv_row_known(gpm->of[GV_GPM_##column]);
 #include "report/collect/gpm.def"
     return gv_row_add(database, GV_TABLE_sample_gpm, &row, 1);
 }
@@ -447,7 +447,7 @@ void gv_samples_close(struct gv_samples *samples)
     free(sampler);
 }
 
-int gv_samples_count_gpm(unsigned *devices, unsigned *with_gpm)
+int gv_samples_count_gpm(unsigned *devices, unsigned *with_gpm, bool *is_known)
 {
     struct gv_nvml *nvml = nvml_open();
 
@@ -455,6 +455,7 @@ int gv_samples_count_gpm(unsigned *devices, unsigned *with_gpm)
     if (!nvml)
         return -ENOENT;
     *devices = nvml->devices;
+    *is_known = nvml->gpm && gv_gpm_is_known(nvml->gpm);
     for (unsigned i = 0; i < nvml->devices && nvml->gpm; i++)
         *with_gpm += gv_gpm_is_there(nvml->gpm, nvml->device_at[i].handle);
     nvml_close(nvml);

@@ -13,6 +13,7 @@
 
 #include "report/store/database.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define GV_SAMPLES_MS 100
@@ -31,8 +32,8 @@ void gv_samples_take(struct gv_samples *samples, struct gv_database *database, u
 /* Ends the thread, or abandons it if it does not answer. */
 void gv_samples_close(struct gv_samples *samples);
 
-/* How many devices the machine has, and how many of them have GPM. With a driver in
- * trouble, it may never return. 0; -ENOENT: no library, or it refuses. */
-int gv_samples_count_gpm(unsigned *devices, unsigned *with_gpm);
+/* How many devices the machine has, how many of them have GPM, and whether the driver knows of GPM.
+ * With a driver in trouble, it may never return. 0; -ENOENT: no library, or it refuses. */
+int gv_samples_count_gpm(unsigned *devices, unsigned *with_gpm, bool *is_known);
 
 #endif

@@ -45,7 +45,21 @@ class Doctor(harness.Case):
                       self.doctor("--no-trial", env={"LD_LIBRARY_PATH": folders, **with_gpm})}
             self.assertEqual(checks["GPM"]["state"], state)
             self.assertTrue(checks["GPM"]["found"].startswith(count + " GPUs"))
+        self.assertIn("needs Hopper", checks["GPM"]["found"])
+        self.assertNotIn("too old", checks["GPM"]["found"])
         self.assertNotIn("GPM", [check["what"] for check in self.doctor("--no-trial")])
+
+    def test_a_driver_that_knows_of_no_gpu_counters(self):
+        """Its NVML lacks a symbol."""
+        os.mkdir(self.path("old"))
+        with open(f"{harness.simulator()}/nvml/libnvidia-ml.so.1", "rb") as whole, \
+                open(self.path("old", "libnvidia-ml.so.1"), "wb") as old:
+            old.write(whole.read().replace(b"nvmlGpmSampleGet\0", b"nvmlGpmSampleNot\0"))
+        with open(self.path("gpm"), "w", encoding="utf-8"):
+            pass
+        checks = {check["what"]: check for check in self.doctor("--no-trial", env={
+            "LD_LIBRARY_PATH": f"{harness.simulator()}:{self.path('old')}", "GV_SIM_GPM": self.path("gpm")})}
+        self.assertIn("0 of 1 GPUs report use of their units (GPM): the driver is too old", checks["GPM"]["found"])
 
     def test_native_stacks(self):
         name = "native stacks"

@@ -131,6 +131,8 @@ class NodesOfGraphs(LinesCase):
         words = ["run", "--graphs", "nodes", "-o", self.path("trace.db"), "--", harness.built("kernels/lines/graph_nodes"), "0.1"]
         result = self.command(*words, env={"GPUVERIFY_GPU": "sampled"})
         self.assertIn("gpuverify: --graphs nodes has no effect with GPUVERIFY_GPU=sampled\n", result.err)
+        result = self.command(words[0], *words[3:], env={"GPUVERIFY_GPU": "off", "GPUVERIFY_GRAPHS": "nodes"})
+        self.assertIn("gpuverify: GPUVERIFY_GRAPHS=nodes has no effect with GPUVERIFY_GPU=off\n", result.err)
 
     def test_a_table_of_each_graph(self):
         truth, _ = self.record()

@@ -145,6 +145,8 @@ class OtherProcesses(harness.Case):
         self.assertIn(", in another container; ", told)
         self.assertEqual(self.told(1500000000, 3000000000), [])
         self.assertEqual(self.told(1500000000, 9000000000, "UPDATE other_process SET uuid = 'GPU-2'"), [])
+        # The server of MPS does the program's own work.
+        self.assertEqual(self.told(1500000000, 9000000000, "UPDATE other_process SET name = 'nvidia-cuda-mps'"), [])
 
     def test_the_summary_says_who_was_there_when_steps_were_slow(self):
         self.told(3000000000, 4000000000)

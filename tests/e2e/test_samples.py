@@ -1,9 +1,13 @@
 """Samples of the devices from a simulated NVIDIA management library."""
 
+import contextlib
+import json
 import os
+import sqlite3
 import unittest
 
 import harness
+import stored
 
 
 class Samples(harness.Case):
@@ -101,6 +105,24 @@ class Samples(harness.Case):
                                                      "GPUVERIFY_GPU": mode})
             self.assertEqual(harness.Trace(self.path(f"{mode}{nvml}.db")).rows(
                 "SELECT device, words FROM gpu_use WHERE phase = 'run'"), wanted)
+
+    def test_a_sample_counts_for_as_long_as_it_covers(self):
+        """25 of 0.2 s with full DRAM until 5 s, then two of 2 s with none; the run begins at 0.1 s."""
+        path = self.path("lines.db")
+        stored.make_anew("lines", path, "DELETE FROM sample",
+                         "INSERT INTO sample (id, uuid, at_ns, gpu_percent) WITH n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 90)"
+                         " SELECT i, 'GPU-1', i * 100000000, iif(i <= 50, 80, 20) FROM n WHERE i <= 50 OR i % 20 = 10",
+                         "INSERT INTO sample_gpm (sample, duration_ns, dram_tenths)"
+                         " SELECT id, iif(id <= 50, 200000000, 2000000000), iif(id <= 50, 1000, 0) FROM sample WHERE id % 2 = 0")
+        said = self.command("report", path, "-s", "samples", sim=False, env={"LC_ALL": "C"}).out
+        self.assertRegex(said, r"(?m)^DRAM +#+[#=_-]?\.+ +mean 55\.06, most 100 %$")
+        # Nothing is known of the time before the two last, but for a second each.
+        self.assertRegex(said, r"(?m)^GPU +[#=]+ +_+ +_+ +mean 62\.61, most 80 %$")
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            database.execute("UPDATE sample_gpm SET duration_ns = 600000000, dram_tenths = 0 WHERE sample = 48")
+            database.commit()
+        said = json.loads(self.command("query", path, "samples", "--format", "json", sim=False).out)
+        self.assertEqual([round(row["dram_percent"], 2) for row in said if row["second"] in (3, 4)], [100, 57.14])
 
     def test_without_gpm_nothing_is_claimed(self):
         trace = self.run_busy()

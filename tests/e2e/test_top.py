@@ -85,8 +85,17 @@ class Top(harness.Case):
         self.once_until(r"MHz  SMs 41 %  DRAM 84 %  tensor cores 4 %\n", self.path("trace.db"))
         server = self.start([harness.gpuverify(), "metrics", "--listen", "127.0.0.1:0", self.path("trace.db")],
                             preload=False, text=True)
-        with urllib.request.urlopen(re.search(r"http://\S+", server.stdout.readline()).group(), timeout=harness.SOON_S) as page:
+        address = re.search(r"http://\S+", server.stdout.readline()).group()
+        with urllib.request.urlopen(address, timeout=harness.SOON_S) as page:
             self.assertRegex(page.read().decode(), r'\ngpuverify_gpu_use_ratio{gpu="GPU-.*",unit="DRAM"} 0\.842000000\n')
+        # Without new ones, the last is not what is now.
+        os.remove(self.path("gpm"))
+        self.once_until(r"MHz\n", self.path("trace.db"))
+        harness.wait_for(lambda: "gpuverify_gpu_use_ratio{" not in urllib.request.urlopen(address, timeout=harness.SOON_S).read().decode(),
+                         "the metric is still there")
+        with open(self.path("gpm"), "w", encoding="utf-8") as file:
+            file.write("2=20 10=30")
+        self.once_until(r"MHz  SMs 20 %  DRAM 30 %\n", self.path("trace.db"))
         server.terminate()
         server.communicate(timeout=harness.SOON_S)
         self.end(process)

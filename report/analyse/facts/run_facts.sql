@@ -86,7 +86,7 @@ SELECT count(s.gpu_percent) AS utilisation_samples, CAST(round(avg(s.gpu_percent
 FROM fact c CROSS JOIN fact f CROSS JOIN fact l CROSS JOIN sample s
 WHERE c.key = 'sampled_calls' AND c.value > 0 AND f.key = 'first_ns' AND l.key = 'last_ns'
     AND s.at_ns BETWEEN f.value AND l.value AND (SELECT count(DISTINCT uuid) FROM device) = 1
-    AND NOT EXISTS (SELECT 1 FROM other_process);
+    AND NOT EXISTS (SELECT 1 FROM other_process WHERE NOT {is_server(name)});
 
 -- name: growth
 -- The line that holds most of what was allocated all through the run and never freed: in most tenths of it, and in the last.

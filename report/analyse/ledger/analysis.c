@@ -208,6 +208,8 @@ static int make(struct gv_ledger *ledger)
         gv_ledger_copies_judge(ledger);
     if (!error)
         error = gv_ledger_split(ledger, &rows);
+    if (!error)
+        error = gv_ledger_lanes_store(ledger);
     if (!error && !ledger->only_minutes)
         error = gv_ledger_findings_make(ledger, &rows, &findings);
     if (!error)

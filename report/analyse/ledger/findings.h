@@ -79,7 +79,8 @@ int gv_ledger_beside_find(struct gv_ledger *ledger, const struct gv_ledger_rows 
 /* restarts.c: what it costs that a program is started again for each task. 0 or -errno. */
 int gv_ledger_restarts_find(struct gv_ledger *ledger, struct gv_ledger_findings *findings);
 
-/* store.c: 0 or -errno. */
+/* store.c: 0 or -errno. The lanes are stored first: what is said of one asks for the others. */
+int gv_ledger_lanes_store(struct gv_ledger *ledger);
 int gv_ledger_store(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
                     const struct gv_ledger_findings *findings);
 

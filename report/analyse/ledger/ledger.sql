@@ -129,11 +129,15 @@ SELECT EXISTS (SELECT 1 FROM frame i JOIN frame e ON e.stack = i.stack AND e.dep
 -- Another process that used the device ?2 of the process ?1 for at least half of the time from ?3 to ?4.
 SELECT coalesce(o.name || ', process ' || o.pid, 'in another container') FROM other_process o
     JOIN device d ON d.uuid = o.uuid AND d.process = ?1 AND d.device = ?2
-WHERE min(o.last_ns, ?4) - max(o.first_ns, ?3) > (?4 - ?3) / 2 ORDER BY o.last_ns - o.first_ns DESC, o.id LIMIT 1;
+WHERE NOT {is_server(o.name)} AND min(o.last_ns, ?4) - max(o.first_ns, ?3) > (?4 - ?3) / 2 ORDER BY o.last_ns - o.first_ns DESC, o.id LIMIT 1;
 
 -- name: has_sharing
--- Whether other processes used it for a tenth of that time.
-SELECT total(max(0, min(o.last_ns, ?4) - max(o.first_ns, ?3))) > (?4 - ?3) / 10 FROM other_process o
+-- Whether other processes, also those of the session, were there for a tenth of that time. A lane of calls alone is on each
+-- of its process's devices.
+SELECT total(max(0, min(o.last_ns, ?4) - max(o.first_ns, ?3))) > (?4 - ?3) / 10
+FROM (SELECT uuid, first_ns, last_ns FROM other_process WHERE NOT {is_server(name)}
+        UNION ALL SELECT e.uuid, l.begin_ns, l.end_ns FROM lane l JOIN device e ON e.process = l.process AND e.device = coalesce(l.device, e.device)
+        WHERE l.process <> ?1) o
     JOIN device d ON d.uuid = o.uuid AND d.process = ?1 AND (d.device = ?2 OR ?2 < 0);
 
 -- name: find_uses

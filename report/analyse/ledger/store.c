@@ -113,25 +113,35 @@ static int store_uses(const struct gv_ledger *ledger, sqlite3_stmt *add, uint32_
     return error;
 }
 
+int gv_ledger_lanes_store(struct gv_ledger *ledger)
+{
+    sqlite3_stmt *add = NULL;
+    int error = gv_database_error(ledger->trace,
+                                  sqlite3_prepare_v2(ledger->trace, sql_add_lane, -1, &add, NULL));
+
+    for (size_t i = 0; i < ledger->lane_count && !error; i++)
+        error = store_lane(add, &ledger->lanes[i]);
+    sqlite3_finalize(add);
+    return error;
+}
+
 int gv_ledger_store(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
                     const struct gv_ledger_findings *findings)
 {
-    sqlite3_stmt *adds[4] = {NULL};
-    const char *const texts[] = {sql_add_lane, sql_add_row, sql_add_finding, sql_add_use};
+    sqlite3_stmt *adds[3] = {NULL};
+    const char *const texts[] = {sql_add_row, sql_add_finding, sql_add_use};
     int error = 0;
 
-    for (int i = 0; i < 4 && !error; i++)
+    for (int i = 0; i < 3 && !error; i++)
         error = gv_database_error(ledger->trace,
                                   sqlite3_prepare_v2(ledger->trace, texts[i], -1, &adds[i], NULL));
-    for (size_t i = 0; i < ledger->lane_count && !error; i++)
-        error = store_lane(adds[0], &ledger->lanes[i]);
     for (uint32_t i = 0; i < ledger->lane_count && !error; i++)
-        error = store_uses(ledger, adds[3], i);
+        error = store_uses(ledger, adds[2], i);
     for (size_t i = 0; i < rows->count && !error; i++)
-        error = store_row(ledger, adds[1], &rows->rows[i]);
+        error = store_row(ledger, adds[0], &rows->rows[i]);
     for (size_t i = 0; i < findings->count && !error; i++)
-        error = store_finding(ledger, adds[2], &findings->list[i]);
-    for (int i = 0; i < 4; i++)
+        error = store_finding(ledger, adds[1], &findings->list[i]);
+    for (int i = 0; i < 3; i++)
         sqlite3_finalize(adds[i]);
     if (!error && findings->count)
         error = gv_database_script(ledger->trace, sql_evidence, NULL, 0);

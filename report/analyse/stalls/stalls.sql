@@ -106,7 +106,7 @@ WHERE start_ns IS NOT NULL AND (SELECT count(*) FROM process) > 1;
 -- The last column: the machine whose processes use that device.
 SELECT id, first_ns, last_ns, started, ended, coalesce((SELECT {machine_of(d.process)} FROM device d
     WHERE d.uuid = other_process.uuid LIMIT 1), 0)
-FROM other_process;
+FROM other_process WHERE NOT {is_server(name)};
 
 -- name: ALLOCATIONS
 SELECT api, bytes, duration_ns FROM call

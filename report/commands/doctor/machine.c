@@ -181,10 +181,11 @@ static void machine_blocking(struct gv_doctor *doctor)
 static void machine_say_gpm(const void *context)
 {
     unsigned devices, with_gpm;
+    bool is_known;
 
     (void)context;
-    if (gv_samples_count_gpm(&devices, &with_gpm) == 0) {
-        printf("%u %u", devices, with_gpm);
+    if (gv_samples_count_gpm(&devices, &with_gpm, &is_known) == 0) {
+        printf("%u %u %d", devices, with_gpm, is_known);
         fflush(stdout);
     }
 }
@@ -194,15 +195,18 @@ static void machine_gpm(struct gv_doctor *doctor)
 {
     unsigned devices, with_gpm;
     char said[64];
-    int status;
+    int status, is_known;
 
     if (gv_doctor_listen(machine_say_gpm, NULL, GV_GPM_MOST_MS, said, sizeof(said), &status) != 0 ||
-        sscanf(said, "%u %u", &devices, &with_gpm) != 2 || devices == 0)
+        sscanf(said, "%u %u %d", &devices, &with_gpm, &is_known) != 3 || devices == 0)
         return;
     gv_doctor_add(doctor, with_gpm ? GV_CHECK_FINE : GV_CHECK_NOTE, "GPM", NULL,
                   with_gpm ? "%u of %u GPUs report use of SMs, DRAM and tensor cores (GPM)"
-                           : "%u of %u GPUs report use of their units (GPM): needs Hopper or "
-                             "later, without MIG",
+                  : is_known
+                      ? "%u of %u GPUs report use of their units (GPM): needs Hopper or later, "
+                        "without MIG"
+                      : "%u of %u GPUs report use of their units (GPM): the driver is too old for "
+                        "that, which also needs Hopper or later",
                   with_gpm, devices);
 }
 

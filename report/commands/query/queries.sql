@@ -177,11 +177,16 @@ SELECT id, pid, program, ended, exit_code, exit_signal, gpu, gpu_why FROM proces
 SELECT device, name, compute_capability, multiprocessors, memory_bytes, driver_version
 FROM devices GROUP BY uuid, device, name ORDER BY device;
 
+-- define: mean_of(column)
+-- A sample of GPM counts for as long as it covers.
+sum({column} * gpm_ns) / sum(iif({column} IS NULL, NULL, gpm_ns))
+
 -- name: samples: what the devices did in each second
 SELECT uuid, at_ns / 1000000000 AS second, avg(gpu_percent) AS gpu_percent,
     max(memory_used_bytes) AS memory_used_bytes, avg(power_mw) / 1000.0 AS watts,
-    max(temperature_c) AS temperature_c, avg(sm_percent) AS sm_percent, avg(occupancy_percent) AS occupancy_percent,
-    avg(tensor_percent) AS tensor_percent, avg(dram_percent) AS dram_percent, avg(pcie_percent) AS pcie_percent,
+    max(temperature_c) AS temperature_c, {mean_of(sm_percent)} AS sm_percent,
+    {mean_of(occupancy_percent)} AS occupancy_percent, {mean_of(tensor_percent)} AS tensor_percent,
+    {mean_of(dram_percent)} AS dram_percent, {mean_of(pcie_percent)} AS pcie_percent,
     max(slowed_by) AS slowed_by
 FROM samples GROUP BY uuid, second ORDER BY uuid, second;
 

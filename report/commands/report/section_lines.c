@@ -149,61 +149,72 @@ int gv_section_timeline(struct gv_report *report)
     return error ? error : timeline_stalls(report, &line);
 }
 
-/* One column of the samples: its title, its highest value (0: the highest seen), its unit. */
+/* When the time of a value begins: GPM says it, the others hold since the sample before, unless
+ * that is missing. */
+#define SINCE_BEFORE                                                                               \
+    "at_ns - min(1000000000, at_ns - lag(at_ns, 1, at_ns - 100000000) OVER (ORDER BY at_ns))"
+#define SINCE_GPM "at_ns - gpm_ns"
+
+/* One column of the samples: its title, when it begins, its highest value (0: the highest seen),
+ * its unit. */
 struct gv_sampled {
     const char *label;
-    const char *column;
+    const char *column, *since;
     double most;
     const char *unit;
     double scale;
 };
 
 static const struct gv_sampled sampled[] = {
-    {"GPU", "gpu_percent", 100, "%", 1},
-    {"memory bus", "memory_percent", 100, "%", 1},
-    {"memory used", "memory_used_bytes", 0, "GiB", 1.0 / (1 << 30)},
-    {"power", "power_mw", 0, "W", 0.001},
-    {"SM clock", "sm_clock_mhz", 0, "MHz", 1},
-    {"temperature", "temperature_c", 100, "C", 1},
-    {"SMs active", "sm_percent", 100, "%", 1},
-    {"occupancy", "occupancy_percent", 100, "%", 1},
-    {"tensor cores", "tensor_percent", 100, "%", 1},
-    {"DRAM", "dram_percent", 100, "%", 1},
-    {"PCIe", "pcie_percent", 100, "%", 1},
+    {"GPU", "gpu_percent", SINCE_BEFORE, 100, "%", 1},
+    {"memory bus", "memory_percent", SINCE_BEFORE, 100, "%", 1},
+    {"memory used", "memory_used_bytes", SINCE_BEFORE, 0, "GiB", 1.0 / (1 << 30)},
+    {"power", "power_mw", SINCE_BEFORE, 0, "W", 0.001},
+    {"SM clock", "sm_clock_mhz", SINCE_BEFORE, 0, "MHz", 1},
+    {"temperature", "temperature_c", SINCE_BEFORE, 100, "C", 1},
+    {"SMs active", "sm_percent", SINCE_GPM, 100, "%", 1},
+    {"occupancy", "occupancy_percent", SINCE_GPM, 100, "%", 1},
+    {"tensor cores", "tensor_percent", SINCE_GPM, 100, "%", 1},
+    {"DRAM", "dram_percent", SINCE_GPM, 100, "%", 1},
+    {"PCIe", "pcie_percent", SINCE_GPM, 100, "%", 1},
 };
 
+/* A sample counts for as long as it covers of the line. */
 static int samples_line(struct gv_report *report, const struct gv_sampled *what, int64_t samples,
                         sqlite3_stmt *rows)
 {
-    struct gv_line line;
-    int counts[GV_LINE_MOST] = {0}, result, seen = 0;
-    double sum = 0, most = 0, highest = what->most;
+    struct gv_line line, covered;
+    double sum = 0, sum_ns = 0, most = 0, highest = what->most;
+    int result;
 
     line_begin(&line, report, report->columns - GV_LINE_LABEL - GV_LINE_NUMBERS);
     if (samples > 0 && (uint64_t)samples < line.count)
         line.count = (size_t)samples;
+    covered = line;
     while ((result = sqlite3_step(rows)) == SQLITE_ROW) {
-        double at = ((double)sqlite3_column_int64(rows, 0) - (double)line.from_ns) /
-                    (double)(line.to_ns - line.from_ns) * (double)line.count;
-        double value = sqlite3_column_double(rows, 1);
-        if (sqlite3_column_type(rows, 1) == SQLITE_NULL || at < 0 || at >= (double)line.count)
+        int64_t start_ns = sqlite3_column_int64(rows, 0), end_ns = sqlite3_column_int64(rows, 1);
+        double value = sqlite3_column_double(rows, 2), ns;
+        start_ns = start_ns > line.from_ns ? start_ns : line.from_ns;
+        end_ns = end_ns < line.to_ns ? end_ns : line.to_ns;
+        if (sqlite3_column_type(rows, 2) == SQLITE_NULL || end_ns <= start_ns)
             continue;
-        line.levels[(size_t)at] += value;
-        counts[(size_t)at]++;
-        sum += value;
-        seen++;
+        ns = (double)end_ns - (double)start_ns;
+        line_add(&line, start_ns, end_ns, value * ns);
+        line_add(&covered, start_ns, end_ns, ns);
+        sum += value * ns;
+        sum_ns += ns;
         most = value > most ? value : most;
     }
     if (highest <= 0)
         highest = most;
     for (size_t i = 0; i < line.count; i++)
-        line.levels[i] = counts[i] && highest > 0 ? line.levels[i] / counts[i] / highest
-                         : counts[i]              ? 0
-                                                  : -1;
-    if (seen > 0) {
+        line.levels[i] = covered.levels[i] <= 0 ? -1
+                         : highest > 0          ? line.levels[i] / covered.levels[i] / highest
+                                                : 0;
+    if (sum_ns > 0) {
         gv_format_text(report->out, what->label, GV_LINE_LABEL, 1);
         gv_sparkline(report->out, line.levels, line.count);
-        fprintf(report->out, "  mean %.4g, most %.4g %s\n", sum / seen * what->scale,
+        fprintf(report->out, "  mean %.4g, most %.4g %s\n", sum / sum_ns * what->scale,
                 most * what->scale, what->unit);
     }
     return gv_database_error(report->trace, result);
@@ -215,10 +226,10 @@ static int samples_device(struct gv_report *report, const char *uuid, int64_t sa
 
     for (size_t i = 0; i < sizeof(sampled) / sizeof(sampled[0]) && !error; i++) {
         sqlite3_stmt *rows = NULL;
-        char sql[160];
+        char sql[256];
         sqlite3_snprintf(sizeof(sql), sql,
-                         "SELECT at_ns, %s FROM samples WHERE uuid IS ?1 ORDER BY at_ns",
-                         sampled[i].column);
+                         "SELECT %s, at_ns, %s FROM samples WHERE uuid IS ?1 ORDER BY at_ns",
+                         sampled[i].since, sampled[i].column);
         error = gv_database_error(report->trace,
                                   sqlite3_prepare_v2(report->trace, sql, -1, &rows, NULL));
         if (!error) {

@@ -349,12 +349,14 @@ static void run_check_file(const char *trace)
 /* Only CUPTI's records tell the nodes of a graph apart. */
 static void run_check_graphs(const struct gv_arguments *arguments)
 {
-    const char *graphs = gv_arguments_text(arguments, GV_OPTION_run_graphs, "");
+    const char *option = gv_arguments_text(arguments, GV_OPTION_run_graphs, NULL);
+    const char *graphs = option ? option : getenv("GPUVERIFY_GRAPHS");
     const char *gpu = getenv("GPUVERIFY_GPU");
 
-    if (strcmp(graphs, "nodes") == 0 && gpu &&
+    if (graphs && strcmp(graphs, "nodes") == 0 && gpu &&
         (strcmp(gpu, "sampled") == 0 || strcmp(gpu, "off") == 0))
-        gv_message("--graphs nodes has no effect with GPUVERIFY_GPU=%s", gpu);
+        gv_message("%s has no effect with GPUVERIFY_GPU=%s",
+                   option ? "--graphs nodes" : "GPUVERIFY_GRAPHS=nodes", gpu);
 }
 
 /* Before the program starts, which may need that memory. */

@@ -75,7 +75,7 @@ other AS (SELECT o.id AS id, o.name AS name, o.pid AS pid, o.first_ns AS first_n
         {within(l.begin_ns, l.end_ns)} * 1.0 / max(1, l.end_ns - l.begin_ns) AS present, l.end_ns - l.begin_ns AS run_ns,
         (SELECT total({within(start_ns, end_ns)}) FROM queued) AS queued_ns, (SELECT total(end_ns - start_ns) FROM queued) AS all_queued_ns,
         (SELECT total({within(start_ns, end_ns)} > 0) FROM slow) AS slow, (SELECT count(*) FROM slow) AS all_slow
-    FROM lane l JOIN device d ON d.process = l.process AND d.device = l.device JOIN other_process o ON o.uuid = d.uuid
+    FROM lane l JOIN device d ON d.process = l.process AND d.device = l.device JOIN other_process o ON o.uuid = d.uuid AND NOT {is_server(o.name)}
         LEFT JOIN other_process_memory m ON m.other = o.id
     WHERE l.process = ?1 AND l.device = ?2
         AND o.id IN (SELECT o.id FROM middle CROSS JOIN other_process o WHERE {within(start_ns, end_ns)} > 0))

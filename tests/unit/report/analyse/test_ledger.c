@@ -952,6 +952,11 @@ static void queued_beside_another_process(void **state)
     assert_int_equal(totals_number("SELECT title LIKE '%another process%' FROM finding"
                                    " WHERE what = 'queued' AND phase = 0"),
                      0);
+    totals_execute("UPDATE other_process SET name = 'nvidia-cuda-mps'");
+    make();
+    assert_int_equal(totals_number("SELECT title LIKE '%another process%' FROM finding"
+                                   " WHERE what = 'queued' AND phase = 1"),
+                     0);
 }
 
 static void queued_behind_a_host_function(void **state)
@@ -2049,7 +2054,36 @@ static void others_work_is_in_the_samples(void **state)
         says("memory-bound: DRAM 84 %, tensor cores 3 %; includes work of other processes"), 1);
     totals_execute("UPDATE other_process SET uuid = 'GPU-b'");
     assert_int_equal(says("memory-bound: DRAM 84 %, tensor cores 3 %"), 1);
+    /* The server's work is the program's. */
+    totals_execute("UPDATE other_process SET uuid = 'GPU-a', name = 'nvidia-cuda-mps'");
+    assert_int_equal(says("memory-bound: DRAM 84 %, tensor cores 3 %"), 1);
     totals_execute("DELETE FROM other_process");
+}
+
+/* They are in nobody's list of others. */
+static void work_of_the_session_s_others_is_in_the_samples(void **state)
+{
+    (void)state;
+    busy_with(1, 1, 3 * MS);
+    samples_say("980, 500, 31, 840, 100, 0, 0");
+    totals_execute(
+        "INSERT INTO process (id, identity, pid, start_ns, end_ns, gpu, ended) VALUES"
+        " (2, 2, 200, 0, 100000000, 'cupti', 'exit');"
+        "INSERT INTO thread (id, process, serial, tid, records) VALUES (3, 2, 1, 200, 0);"
+        "INSERT INTO gpu_place VALUES (20, 2, 1, 1, 7);"
+        "INSERT INTO device (process, device, uuid) VALUES (2, 1, 'GPU-a'), (2, 0, 'GPU-b')");
+    call(101, 3, 71, 30 * MS, MS);
+    operation(101, 20, 1, 32 * MS, 20 * MS, 101);
+    make();
+    assert_int_equal(totals_number("SELECT count(*) FROM lane_use WHERE process = 1 AND phase = 1 "
+                                   "AND words LIKE 'memory-bound: %; %other processes%'"),
+                     1);
+    assert_int_equal(
+        totals_number("SELECT count(*) FROM finding WHERE title LIKE '%other processes%'"), 1);
+    totals_execute("UPDATE device SET device = 2 WHERE process = 2 AND uuid = 'GPU-a'");
+    make();
+    assert_int_equal(
+        totals_number("SELECT count(*) FROM lane_use WHERE words LIKE '%other processes%'"), 0);
 }
 
 /* It is a finding of its own, unless one says already that the device computes. */
@@ -2430,6 +2464,7 @@ int main(void)
         TEST(collectives_may_wait),
         TEST(several_kernels_in_a_sample),
         TEST(others_work_is_in_the_samples),
+        TEST(work_of_the_session_s_others_is_in_the_samples),
         TEST(findings_of_a_full_device),
         TEST(an_unexpected_wait),
         TEST(processes_without_an_end_are_read_in_linear_time),

@@ -210,6 +210,14 @@ static void one_that_cannot_be_named_is_told_too(void **state)
     expect("1 other-process 0+50000+0 use\n");
 }
 
+static void the_server_of_mps_is_nobody_else(void **state)
+{
+    fixture_sql("INSERT INTO other_process VALUES"
+                " (1, 'GPU', 42, 'nvidia-cuda-mps', 10000000000, 20000000000, 0, 0)");
+    CALL("cuMemGetInfo_v2", 10100000, 50000);
+    expect("1 unknown 0+50000+0\n");
+}
+
 /* The kernel says what it waited for. */
 static void a_thread_without_a_processor_waited_for_one(void **state)
 {
@@ -252,6 +260,7 @@ int main(void)
         CASE(one_that_cannot_be_named_is_told_too),
         CASE(a_thread_without_a_processor_waited_for_one),
         CASE(a_thread_of_the_process_is_no_other_process),
+        CASE(the_server_of_mps_is_nobody_else),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
