@@ -268,7 +268,7 @@ def full_of_case(what):
             raise Skip("this device has no GPM")
         said = said or [(None, 0)]
         wanted = FULL_OF[what]
-        ending = r"(; includes work of other processes)?(; slowed down by [a-z ]+)?"
+        ending = r"(; other processes were on the GPU, too)?(; slowed down by [a-z ]+)?"
         check(re.fullmatch(wanted + ending, said[0][0] or "") if wanted else not said[0][0], f"{said}, {means}")
         return f"{said[0][0]}, by {said[0][1]} of {samples} samples"
     return times_itself(case)

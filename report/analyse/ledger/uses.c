@@ -291,6 +291,6 @@ int gv_ledger_use_sum(const struct gv_ledger *ledger, uint32_t number, unsigned 
         used->slowed_advice = clocks[k].advice;
     }
     if (others)
-        gv_format_add(used->words, sizeof(used->words), "; includes work of other processes");
+        gv_format_add(used->words, sizeof(used->words), "; other processes were on the GPU, too");
     return 0;
 }

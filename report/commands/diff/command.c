@@ -5,6 +5,7 @@
 #include "report/commands/progress.h"
 #include "report/commands/trace_view.h"
 #include "report/show/message.h"
+#include "report/show/shown_path.h"
 #include "report/show/terminal.h"
 
 #include <limits.h>
@@ -22,6 +23,18 @@ static bool is_same_file(const char *one, const char *other)
 
     return stat(one, &first) == 0 && stat(other, &second) == 0 && first.st_dev == second.st_dev &&
            first.st_ino == second.st_ino;
+}
+
+/* The rank test takes each for a run of its own. */
+static void diff_tell_same(const struct gv_merge_inputs *traces, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++)
+        for (size_t k = from; k < i; k++)
+            if (is_same_file(traces->paths[i], traces->paths[k])) {
+                gv_message("%s is named twice on one side: the same run again proves nothing",
+                           gv_shown_path(traces->paths[i]));
+                return;
+            }
 }
 
 /* Sorts the traces to the two sides. 0, or the exit code, after a message. */
@@ -51,12 +64,8 @@ static int diff_choose_sides(const struct gv_arguments *arguments, struct gv_dif
     if (traces->count > GV_DIFF_TRACES)
         return gv_arguments_refuse(arguments->command, "%zu traces are too many: at most %u",
                                    traces->count, GV_DIFF_TRACES);
-    for (size_t i = 0; i < traces->count; i++)
-        for (size_t k = i < diff->counts[0] ? 0 : diff->counts[0]; k < i; k++)
-            if (is_same_file(traces->paths[i], traces->paths[k]))
-                return gv_arguments_refuse(arguments->command,
-                                           "%s is named twice on one side: each run counts once",
-                                           traces->paths[i]);
+    diff_tell_same(traces, 0, diff->counts[0]);
+    diff_tell_same(traces, diff->counts[0], traces->count);
     return 0;
 }
 

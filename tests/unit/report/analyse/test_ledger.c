@@ -2051,7 +2051,7 @@ static void others_work_is_in_the_samples(void **state)
     totals_execute("INSERT INTO other_process (uuid, first_ns, last_ns, started, ended) VALUES "
                    "('GPU-a', 40000000, 60000000, 1, 1)");
     assert_int_equal(
-        says("memory-bound: DRAM 84 %, tensor cores 3 %; includes work of other processes"), 1);
+        says("memory-bound: DRAM 84 %, tensor cores 3 %; other processes were on the GPU, too"), 1);
     totals_execute("UPDATE other_process SET uuid = 'GPU-b'");
     assert_int_equal(says("memory-bound: DRAM 84 %, tensor cores 3 %"), 1);
     /* The server's work is the program's. */

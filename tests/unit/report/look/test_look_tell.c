@@ -88,7 +88,8 @@ static void a_worker_says_more_than_who_waits_for_it(void **state)
     threads[2].runs_python = true;
     expect(3, "The GPU is idle: thread 3 (t3) is sleeping at serve.py:30 work, in 20 of 20 looks.");
     assert_string_equal(advice,
-                        "Sleep less; instead of polling for something, wait for it directly.");
+                        "Sleep less; instead of polling for something, wait for it directly "
+                        "(cudaEventSynchronize, a condition variable).");
     look.uses_cuda = false;
     expect(-1, "It does not use CUDA: thread 3 (t3) is sleeping at serve.py:30 work, in 20 of 20"
                " looks.");
