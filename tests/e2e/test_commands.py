@@ -138,6 +138,11 @@ class Run(harness.Case):
         self.run_it("-o", self.path("trace.db"), "--", "/bin/true")
         self.assertTrue(os.path.exists(self.path("trace.db")))
 
+    def test_trace_whose_name_is_too_long_is_refused_before_the_start(self):
+        result = self.run_it("-o", "a" * 252 + ".db", "--", harness.program("ending"), "return")
+        self.assertEqual((result.status, result.out), (3, ""))
+        self.assertIn("File name too long", result.err)
+
     def test_program_that_is_not_there(self):
         self.assertEqual(self.run_it("--", "/nowhere/program").status, 127)
         # A folder of the path that may not be searched would make it 126, as with env(1).
@@ -514,7 +519,7 @@ class Usage(harness.Case):
                 self.assertNotEqual(result.err, "")
 
     def test_mistyped_command_gets_a_hint(self):
-        for words in (("report", "", "x.db"), ("report", "x.db", ""), ("diff", "x.db", "--", ""), ("run", ""), ("look", "")):
+        for words in (("report", "", "x.db"), ("report", "x.db", ""), ("diff", "x.db", "--", ""), ("run", ""), ("look", ""), ("fleet", "")):
             self.assertIn(f"gpuverify {words[0]}: an argument is empty", self.command(*words, status=2).err)
         self.assertIn("report", self.command("reprot", status=2).err)
         self.assertIn("did you mean 'gpuverify run -- timeout'?", self.command("timeout", status=2).err)

@@ -110,7 +110,8 @@ class Samples(harness.Case):
         """25 of 0.2 s with full DRAM until 5 s, then two of 2 s with none; the run begins at 0.1 s."""
         path = self.path("lines.db")
         stored.make_anew("lines", path, "DELETE FROM sample",
-                         "INSERT INTO sample (id, uuid, at_ns, gpu_percent) WITH n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 90)"
+                         "INSERT INTO sample (id, uuid, at_ns, gpu_percent)"
+                         " WITH n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 90)"
                          " SELECT i, 'GPU-1', i * 100000000, iif(i <= 50, 80, 20) FROM n WHERE i <= 50 OR i % 20 = 10",
                          "INSERT INTO sample_gpm (sample, duration_ns, dram_tenths)"
                          " SELECT id, iif(id <= 50, 200000000, 2000000000), iif(id <= 50, 1000, 0) FROM sample WHERE id % 2 = 0")

@@ -91,5 +91,8 @@ int gv_python_become(const char *module, const struct gv_arguments *arguments)
 
 int gv_command_fleet(const struct gv_arguments *arguments)
 {
+    for (int i = 0; i < arguments->operand_count; i++)
+        if (!arguments->operands[i][0])
+            return gv_arguments_refuse_empty(arguments->command);
     return gv_python_become("gpuverify.fleet.ask", arguments);
 }

@@ -306,6 +306,8 @@ static int run_check_place(const char *trace)
         return -ENAMETOOLONG;
     if (!trace[0])
         return -ENOENT;
+    if (strlen(slash ? slash + 1 : trace) > NAME_MAX - strlen("-journal")) /* SQLite's */
+        return -ENAMETOOLONG;
     if (stat(trace, &status) == 0 && !S_ISREG(status.st_mode))
         return S_ISDIR(status.st_mode) ? -EISDIR : -ENOTSUP;
     if (access(folder, W_OK | X_OK) == 0 || (errno == ENOENT && strchr(folder, '%')))
