@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import ctypes
 import functools
 import importlib
 import inspect
+import io
 import os
 import select
 import shlex
@@ -16,13 +18,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from types import FrameType
-from typing import Any, Callable
+from typing import IO, Any, Callable
 
 from ._files import command
 from .trace import TraceError, run as ask
 
 ANSWER_BYTES = 4096
+NOTE_BYTES = 1024  # of a command that a note names, and of what a command says beside its answer
 READ_S, QUERY_S, GRACE_S = 120.0, 20.0, 10.0
 ENDED_S = 1.0  # how long the output of an ended child is read: a child of it may go on writing
 PR_SET_PDEATHSIG = 1
@@ -59,90 +63,151 @@ def _end_with_server(server: int, libc: ctypes.CDLL) -> None:
         os._exit(128 + signal.SIGTERM)
 
 
-def _client_left() -> bool:
-    """Whether nobody waits for an answer any more: the other end of the server's input is closed."""
+def _nobody_waits() -> bool:
+    """For an answer: its request was cancelled, or the other end of the server's input is closed."""
+    try:
+        importlib.import_module("anyio.from_thread").check_cancelled()
+    except asyncio.CancelledError:
+        return True
     poll = select.poll()
     if _input >= 0:
         poll.register(_input, 0)
     return any(events & select.POLLHUP for _, events in poll.poll(0))
 
 
-def _collect(child: subprocess.Popen[bytes], seconds: float, last: bool) -> tuple[bytes, bool, bool]:
-    """What it prints: the first bytes, or the last ones; whether it printed more; whether it had to be ended."""
-    assert child.stdout
-    kept, more, late, end = b"", False, False, time.monotonic() + seconds
+class _Said:
+    """What a command prints."""
+
+    def __init__(self, last: bool) -> None:
+        self.last = last  # the end of it is kept, not the beginning
+        self.out, self.notes = b"", b""  # notes: of stderr, if that is a pipe of its own
+        self.more, self.late = False, False  # more: than is kept; late: it had to be ended
+
+    def add(self, data: bytes) -> None:
+        self.out += data
+        if len(self.out) > ANSWER_BYTES:
+            self.out, self.more = self.out[-ANSWER_BYTES:] if self.last else self.out[:ANSWER_BYTES], True
+
+
+def _collect(child: subprocess.Popen[bytes], seconds: float, said: _Said) -> None:
+    pipes, end = [pipe for pipe in (child.stdout, child.stderr) if pipe], time.monotonic() + seconds
     while True:
-        ready = select.select([child.stdout], [], [], 0.1)[0]
-        data = os.read(child.stdout.fileno(), 1 << 16) if ready else b""
         ended = child.poll() is not None
-        if not data and ended:  # a child of it may hold the pipe for longer
-            return kept, more, late
         if ended:
             end = min(end, time.monotonic() + ENDED_S)
-        kept += data
-        if len(kept) > ANSWER_BYTES:
-            kept, more = kept[-ANSWER_BYTES:] if last else kept[:ANSWER_BYTES], True
-            if not last:
-                with contextlib.suppress(subprocess.TimeoutExpired):  # a long refusal ends at once: its exit code says what it is
-                    child.wait(ENDED_S)
-                return kept, more, late
-        if time.monotonic() > end or (not late and _client_left()):
-            if late or ended:
-                return kept, more, late
+        ready = select.select(pipes, [], [], 0.1)[0] if pipes or not ended else []
+        if ended and not ready:  # a child of it may hold the pipe for longer
+            return
+        for pipe in ready:
+            data = os.read(pipe.fileno(), 1 << 16)
+            if not data:
+                pipes.remove(pipe)
+            elif pipe is child.stdout:
+                said.add(data)
+            else:
+                said.notes = (said.notes + data)[:ANSWER_BYTES]
+        if said.more and not said.last:
+            with contextlib.suppress(subprocess.TimeoutExpired):  # a long refusal ends at once: its exit code says what it is
+                child.wait(ENDED_S)
+            return
+        if time.monotonic() > end or (not said.late and _nobody_waits()):
+            if said.late or ended:
+                return
             # `gpuverify run` passes it on to the program, and prints what was recorded until now.
             child.terminate()
-            late, end = True, time.monotonic() + GRACE_S
-        if ready and not data:
-            time.sleep(0.1)
+            said.late, end = True, time.monotonic() + GRACE_S
 
 
-def _start(words: list[str], seconds: float, last: bool = False) -> tuple[int, str, bool, bool]:
-    """A command's exit code, and what `_collect` says of it."""
+def _start(words: list[str], seconds: float, stderr: int, last: bool = False,
+           stdin: int | IO[bytes] = subprocess.DEVNULL) -> tuple[int, _Said]:
+    """A command's exit code, and what it said."""
     try:
-        child = subprocess.Popen([command(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                 start_new_session=True,
+        child = subprocess.Popen([command(), *words], stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, start_new_session=True,
                                  preexec_fn=functools.partial(_end_with_server, os.getpid(), ctypes.CDLL(None)))
     except (OSError, ValueError) as why:  # ValueError: a word has a NUL
         raise _Refused(str(why)) from None
     _children.add(child)
+    said = _Said(last)
     try:
         with child:
             try:
-                kept, more, late = _collect(child, seconds, last)
+                _collect(child, seconds, said)
             finally:
                 if child.poll() is None:
                     _kill(child)
     finally:
         _children.discard(child)
-    return child.returncode, kept.decode("utf-8", "replace"), more, late
+    return child.returncode, said
 
 
-def _fit(text: str, note: str, last: bool = False) -> str:
-    """Whole lines of a text that is cut, and a note that says so: ANSWER_BYTES at most."""
-    data = text.encode()
-    room = ANSWER_BYTES - len(note.encode()) - 1
-    if len(data) > room:
-        cut = data[-room:].partition(b"\n")[2] if last else data[:room].rpartition(b"\n")[0]
-        data = cut or data[:room]
-    text = data.decode("utf-8", "ignore").rstrip("\n")
-    return f"{note}\n{text}" if last else f"{text}\n{note}"
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
 
 
-def _read(name: str, *operands: str, options: tuple[str, ...] = (), seconds: float = READ_S, rows: int | None = None) -> str:
+def _cut(text: str, room: int) -> str:
+    return text.encode()[:room].decode("utf-8", "ignore")
+
+
+def _rows(text: str) -> Iterator[str]:
+    """The whole rows of CSV, its header first. A quoted value may have newlines."""
+    row = ""
+    for line in io.StringIO(text, newline="\n"):
+        row += line
+        if line.endswith("\n") and row.count('"') % 2 == 0:
+            yield row
+            row = ""
+
+
+def _fit(parts: list[str], note: str, last: bool = False) -> str:
+    """As many whole lines or rows as fit, from the first or up to the last, and a note: ANSWER_BYTES at most."""
+    room, kept = ANSWER_BYTES - len(note.encode()) - 1, ""
+    for part in reversed(parts) if last else parts:
+        if len((kept + part).encode()) > room:
+            kept = kept or _cut(part, room)
+            break
+        kept = part + kept if last else kept + part
+    kept = kept.rstrip("\n")
+    return f"{note}\n{kept}" if last else f"{kept}\n{note}"
+
+
+def _operand(word: str) -> str:
+    """One that does not become an option."""
+    if word.startswith("-"):
+        raise _Refused(f"'{word}' begins with '-'")
+    return word
+
+
+def _shown(words: list[str], rules: list[str] | None) -> str:
+    """A command for a shell; one that would leave no room for an answer is only described."""
+    text = shlex.join(["gpuverify", *words])
+    if rules is not None:
+        text = " | ".join((shlex.join(["printf", "%s\\n", *rules]), text))
+    return text if len(text.encode()) <= NOTE_BYTES else f"gpuverify {words[0]} in a shell, with the same arguments"
+
+
+def _read(name: str, *operands: str, options: tuple[str, ...] = (), seconds: float = READ_S, csv: bool = False, rows: int | None = None,
+          rules: list[str] | None = None) -> str:
     """The answer of a command that reads. Options are NAME=VALUE, and no operand becomes one."""
-    for operand in operands:
-        if operand.startswith("-"):
-            raise _Refused(f"'{operand}' begins with '-'")
-    words = [name, *options, *operands]
-    status, text, more, late = _start(words, seconds)
-    if late:
-        raise _Refused(f"no answer within {seconds:.0f} s, so it was ended: ask for less, or use {shlex.join(['gpuverify', *words])}")
+    words = [name, *options, *map(_operand, operands)]
+    with contextlib.ExitStack() as opened:
+        stdin: int | IO[bytes] = subprocess.DEVNULL
+        if rules is not None:  # without a name, so that nothing remains of it
+            stdin = opened.enter_context(tempfile.TemporaryFile())
+            stdin.write("\n".join(rules).encode("utf-8", "replace"))
+            stdin.flush()
+        status, said = _start(words, seconds, subprocess.PIPE, stdin=stdin)
+    text, notes = _text(said.out), _text(said.notes).strip()
+    if said.late:
+        raise _Refused(f"no answer within {seconds:.0f} s, so it was ended: ask for less, or use {_shown(words, rules)}")
     if status > 1:
-        raise _Refused(text.strip())
-    lines = text.splitlines()
-    if rows is not None and len(lines) > rows + 1:
-        text, more = "\n".join(lines[:rows + 1]), True
-    return _fit(text, f"... all of it: {shlex.join(['gpuverify', *words])}") if more else text
+        raise _Refused("\n".join(filter(None, (notes, text.strip()))))
+    parts, more = list(_rows(text)) or [text] if csv else text.splitlines(keepends=True), said.more
+    if rows is not None and len(parts) > rows + 1:
+        parts, more = parts[:rows + 1], True
+    notes = _cut(notes, NOTE_BYTES)
+    more = more or len(text.encode()) + len(notes.encode()) >= ANSWER_BYTES
+    note = "\n".join(filter(None, (notes, f"... all of it: {_shown(words, rules)}" if more else "")))
+    return _fit(parts, note) if note else text
 
 
 def _tools(run_s: float) -> list[Callable[..., str]]:
@@ -152,10 +217,10 @@ def _tools(run_s: float) -> list[Callable[..., str]]:
         """Runs a program with its arguments, without a shell, and records it. Answers its exit code, the end of its output, the summary.
 
         trace: the file to record in; an older trace there is replaced. Default: a new file, whose name the summary says."""
-        words = ["run", *([f"--output={trace}"] if trace else []), "--", *program]
-        status, text, more, late = _start(words, run_s, last=True)
-        said = f"exit code {status}" + f"; it was ended after {run_s:.0f} s, the limit" * late + "; this is the end of its output" * more
-        return _fit(text, said, last=True)
+        words = ["run", *([f"--output={_operand(trace)}"] if trace else []), "--", *program]
+        status, said = _start(words, run_s, subprocess.STDOUT, last=True)
+        note = f"exit code {status}" + f"; it was ended after {run_s:.0f} s, the limit" * said.late
+        return _fit(_text(said.out).splitlines(keepends=True), note + "; this is the end of its output" * said.more, last=True)
 
     def summary(trace: str, section: str = "findings") -> str:
         """What a run did with its GPU, what lost the most time, and the fix. section: another part of the report, such as steps, kernels,
@@ -164,7 +229,7 @@ def _tools(run_s: float) -> list[Callable[..., str]]:
 
     def findings(trace: str) -> str:
         """All findings as CSV, the largest saving first: what it is, time lost and saved (ns), share of its phase, line, fix."""
-        return _read("query", trace, "findings", options=("--format=csv",))
+        return _read("query", trace, "findings", options=("--format=csv",), csv=True)
 
     def explain(trace: str, name: str = "f1") -> str:
         """Why a finding (f1), a stalled call (s5) or an idle time (i3) cost time, where in the program, and how to fix it."""
@@ -172,7 +237,7 @@ def _tools(run_s: float) -> list[Callable[..., str]]:
 
     def ledger(trace: str) -> str:
         """Where all the time of each device went, as CSV: phase, what, time (ns), line; the most first."""
-        return _read("query", trace, "ledger", options=("--format=csv",))
+        return _read("query", trace, "ledger", options=("--format=csv",), csv=True)
 
     def stalls(trace: str, cause: str = "", top: int = 20) -> str:
         """The calls that lost time to something other than their work, longest first. cause: only these, such as module-load."""
@@ -186,16 +251,14 @@ def _tools(run_s: float) -> list[Callable[..., str]]:
         """Whether a trace keeps rules such as 'max-stall 10ms', 'min-gpu-busy main=80%', 'max-finding main=5%', 'no-stall module-load'.
 
         Also: max-idle, max-gpu-gap, no-load-after, no-jit, max-copy-ratio, require-kernel, min-launches, max-peak-memory, max-errors."""
-        with tempfile.NamedTemporaryFile("w", prefix="gpuverify-", suffix=".rules") as file:
-            file.write("\n".join(rules))
-            file.flush()
-            return _read("check", trace, options=(f"--rules={file.name}", "--all"))
+        return _read("check", trace, options=("--rules=/dev/stdin", "--all"), rules=rules)
 
     def query(trace: str, sql: str, rows: int = 50) -> str:
         """The rows of one SELECT, as CSV; it can only read, for 20 s. Views such as calls, gpu_ops, steps, stalls, idle, kernel_summary:
         the resources gpuverify://views/NAME have their columns, and so has the answer to a column that is not there."""
         try:
-            return _read("query", trace, " " * sql.startswith("-") + sql, options=("--format=csv",), seconds=QUERY_S, rows=max(rows, 0))
+            return _read("query", trace, " " * sql.startswith("-") + sql, options=("--format=csv",), seconds=QUERY_S, csv=True,
+                         rows=max(rows, 0))
         except _Refused as why:
             if "no such" not in str(why):
                 raise
@@ -247,6 +310,9 @@ def main(words: list[str]) -> int:
     parser.add_argument("--no-run", action="store_true")
     parser.add_argument("--seconds", type=float, default=600.0)
     options = parser.parse_args(words)
+    if sys.stdin is None or sys.stdout is None:
+        print("gpuverify: mcp talks to its client over standard input and output: one of them is closed", file=sys.stderr)
+        sys.exit(3)  # who called would flush the output first
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, _end)
     try:
@@ -257,7 +323,6 @@ def main(words: list[str]) -> int:
     except (OSError, TraceError) as why:
         print(f"gpuverify: {why}", file=sys.stderr)
         return 3
-    with contextlib.suppress(OSError):  # it may be closed
-        _input = os.dup(0)
+    _input = os.dup(0)
     server.run("stdio")
     return 0

@@ -1,5 +1,7 @@
 """gpuverify mcp: the commands as tools for agents. The official SDK's client talks to it over stdio; tests/agent_evaluation.py has more."""
 
+import csv
+import json
 import os
 import re
 import shlex
@@ -85,6 +87,7 @@ class Tools(harness.Case):
             for tool, words, said in (
                     ("summary", {"trace": "none.db"}, "none.db"),
                     ("summary", {"trace": "--help"}, "'--help' begins with '-'"),
+                    ("run", {"program": ["touch", "made"], "trace": "-a.db"}, "'-a.db' begins with '-'"),
                     ("run", {"program": []}, "usage: gpuverify run"),
                     ("run", {"program": ["no-such-program"]}, "exit code 127"),
                     ("check", {"trace": "none.db", "rules": ["update yes"]}, "unknown rule 'update'"),
@@ -92,7 +95,8 @@ class Tools(harness.Case):
                     ("diff", {"before": "a\0b", "after": "c"}, "null byte")):
                 answer, is_error = agent.ask(tool, **words)
                 self.assertIn(said, answer, tool)
-                self.assertEqual(is_error, tool != "run", answer)
+                self.assertEqual(is_error, tool != "run" or "trace" in words, answer)
+        self.assertFalse(os.path.exists(self.path("made")))
 
     def test_no_shell_and_no_options(self):
         with self.agent() as agent:
@@ -168,6 +172,55 @@ class Tools(harness.Case):
             self.assertTrue(is_error, answer)
             self.assertLessEqual(len(answer.encode()), LIMIT)
 
+    def test_an_answer_is_never_longer(self):
+        """Also if the command that prints all of it is, or its bytes are no UTF-8; the rows come first."""
+        with self.agent() as agent:
+            self.record(agent, "a.db", "1")
+            answer = agent.call("query", trace="a.db", sql=ENDLESS + "i FROM n" + " " * 6000, rows=10**9)
+            self.assertRegex(answer, r"(?s)^i\n1\n2\n.*\n\.\.\. all of it: gpuverify query in a shell, with the same arguments$")
+            self.assertTrue(LIMIT // 2 < len(answer.encode()) <= LIMIT, len(answer))
+            answer = agent.call("query", trace="a.db", sql=f"SELECT CAST(x'{'80' * 3000}' AS TEXT) AS t")
+            self.assertRegex(answer, r"^t\n")
+            self.assertLessEqual(len(answer.encode()), LIMIT)
+
+    def test_rows_are_counted(self):
+        """Not lines: a value may have newlines, and what the command says beside them is no row."""
+        os.mkdir(self.path("job"))
+        for rank in (0, 1):
+            job = {"RANK": rank, "WORLD_SIZE": 2, "TORCHELASTIC_RUN_ID": "job", "GPUVERIFY_TRACE": self.path(f"job/{rank}.db")}
+            self.run_well([harness.workload("load_in_loop"), "1"], env=job)
+        self.settle()
+        with self.agent() as agent:
+            self.record(agent, "a.db", "1")
+            sql = "WITH n(i) AS (VALUES (1), (2), (3)) SELECT i, printf('a%s\"b%sc', char(10), char(10)) AS text FROM n"
+            answer = agent.call("query", trace="a.db", sql=sql, rows=2)
+            rows, _, rest = answer.partition("... all of it: ")
+            self.assertTrue(rest, answer)
+            self.assertEqual(list(csv.reader(rows.splitlines(keepends=True))),
+                             [["i", "text"], ["1", 'a\n"b\nc'], ["2", 'a\n"b\nc']])
+            self.assertNotIn("all of it", agent.call("query", trace="a.db", sql=sql, rows=3))
+            answer = agent.call("query", trace="a.db", sql=ENDLESS + "i, printf('a%sb', char(10)) AS text FROM n", rows=10**9)
+            rows = answer.partition("\n... all of it: ")[0]
+            self.assertEqual(list(csv.reader(rows.splitlines(keepends=True), strict=True))[-1][1], "a\nb")
+            answer = agent.call("query", trace="job", sql="SELECT 1 AS one", rows=1)
+            self.assertRegex(answer, r"^one\n1\ngpuverify: merging 2 traces for this command; [^\n]*$")
+            self.assertRegex(agent.call("findings", trace="job"), r"^finding,what,")
+
+    def test_the_command_that_checks_all_rules(self):
+        """Nothing that it names is gone."""
+        with self.agent() as agent:
+            self.record(agent, "a.db", "2")
+            rules = ["max-stall 1ns", "require-kernel it's", *["max-stall 1ns"] * 40]
+            answer = agent.call("check", trace="a.db", rules=rules)
+            self.assertLessEqual(len(answer.encode()), LIMIT)
+            said, _, shown = answer.rpartition("\n... all of it: ")
+            done = self.run_program(["sh", "-c", shown], preload=False,
+                                    env={"PATH": os.path.dirname(harness.gpuverify()) + ":/usr/bin:/bin"})
+            self.assertEqual((done.status, done.out[:len(said)]), (1, said), shown)
+            self.assertRegex(done.out, r"\n42 rules: \d+ broken")
+            self.assertRegex(agent.call("check", trace="a.db", rules=[*rules, *["min-launches 1"] * 100]),
+                             r"\n\.\.\. all of it: gpuverify check in a shell, with the same arguments$")
+
     def test_a_query_may_begin_with_a_comment(self):
         with self.agent() as agent:
             self.record(agent, "a.db", "1")
@@ -195,18 +248,72 @@ class Tools(harness.Case):
         self.assertEqual(server.wait(harness.SOON_S), 128 + signal.SIGPIPE)
         self.assertEqual(server.stderr.read(), b"")
 
+    def test_a_cancelled_request_ends(self):
+        with self.agent() as agent:
+            self.record(agent, "a.db", "1")
+        query = {"trace": "a.db", "sql": ENDLESS + "count(*) FROM n"}
+        for tool, words in (("run", {"program": ["sh", "-c", "echo $$ > pid; exec sleep 1000"]}), ("query", query)):
+            with self.subTest(tool):
+                server = self.serve()
+                self.send(server, id=2, method="tools/call", params={"name": tool, "arguments": words})
+                pid = self.pid() if tool == "run" else harness.wait_for(lambda: running(server.pid, "query"), "its start")  # noqa: B023
+                self.send(server, method="notifications/cancelled", params={"requestId": 2})
+                harness.wait_for(lambda: harness.is_dead(pid), "its end", 10)  # noqa: B023
+                self.send(server, id=3, method="ping")
+                self.assertEqual([json.loads(server.stdout.readline())["id"] for _ in "12"], [1, 3])
+                server.stdin.close()
+                self.assertEqual(server.wait(harness.SOON_S), 0)
+
+    def test_no_rules_are_left_behind(self):
+        with self.agent() as agent:
+            self.record(agent, "a.db", "2")
+        os.mkdir(self.path("empty"))
+        server = self.serve(TMPDIR=self.path("empty"))
+        self.send(server, id=2, method="tools/call",
+                  params={"name": "check", "arguments": {"trace": "a.db", "rules": ["max-stall 1ns"] * 20000}})
+        harness.wait_for(lambda: running(server.pid, "check"), "its start")
+        server.terminate()
+        self.assertEqual(server.wait(harness.SOON_S), 128 + signal.SIGTERM)
+        self.assertEqual(os.listdir(self.path("empty")), [])
+
+    def test_without_a_client(self):
+        for closed in ("<&-", ">&-"):
+            done = self.run_program(["sh", "-c", f'exec "$0" mcp {closed}', harness.gpuverify()], preload=False, env=SERVER)
+            self.assertEqual((done.status, done.err), (3, "gpuverify: mcp talks to its client over standard input and output: "
+                                                          "one of them is closed\n"), closed)
+
+    def serve(self, **changes):
+        server = self.start([harness.gpuverify(), "mcp"], preload=False, stdin=subprocess.PIPE, env={**SERVER, **changes})
+        self.send(server, id=1, method="initialize", params={"protocolVersion": "2025-06-18", "capabilities": {},
+                                                             "clientInfo": {"name": "x", "version": "1"}})
+        self.send(server, method="notifications/initialized")
+        return server
+
+    def send(self, server, **message):
+        server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        server.stdin.flush()
+
+    def pid(self):
+        """Of a program that writes it."""
+        return int(harness.wait_for(lambda: os.path.exists(self.path("pid")) and open(self.path("pid")).read(), "the program's start"))
+
     def leave(self, leave, code):
         if os.path.exists(self.path("pid")):
             os.unlink(self.path("pid"))
-        server = self.start([harness.gpuverify(), "mcp"], preload=False, stdin=subprocess.PIPE,
-                            env=SERVER)
-        for message in ('"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, '
-                        '"clientInfo": {"name": "x", "version": "1"}}', '"method": "notifications/initialized"',
-                        '"id": 2, "method": "tools/call", "params": {"name": "run", "arguments": {"program": ["sh", "-c", '
-                        '"echo $$ > pid; exec sleep 1000"]}}'):
-            server.stdin.write(b'{"jsonrpc": "2.0", %s}\n' % message.encode())
-            server.stdin.flush()
-        pid = int(harness.wait_for(lambda: os.path.exists(self.path("pid")) and open(self.path("pid")).read(), "the program's start"))
+        server = self.serve()
+        self.send(server, id=2, method="tools/call",
+                  params={"name": "run", "arguments": {"program": ["sh", "-c", "echo $$ > pid; exec sleep 1000"]}})
+        pid = self.pid()
         leave(server)
         self.assertEqual(server.wait(harness.SOON_S), code)
         harness.wait_for(lambda: harness.is_dead(pid), "the program's end")
+
+
+def running(server, name):
+    """The process of a command that the server waits for."""
+    for task in os.listdir(f"/proc/{server}/task"):
+        with open(f"/proc/{server}/task/{task}/children", encoding="ascii") as file:
+            for child in file.read().split():
+                if name in harness.command_line(int(child)):
+                    return int(child)
+    return None
