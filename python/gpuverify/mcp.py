@@ -199,7 +199,7 @@ def _read(name: str, *operands: str, options: tuple[str, ...] = (), seconds: flo
     text, notes = _text(said.out), _text(said.notes).strip()
     if said.late:
         raise _Refused(f"no answer within {seconds:.0f} s, so it was ended: ask for less, or use {_shown(words, rules)}")
-    if status > 1:
+    if status > 1 or (status < 0 and not said.more):  # a signal ended it, and not for having said enough
         raise _Refused("\n".join(filter(None, (notes, text.strip()))))
     parts, more = list(_rows(text)) or [text] if csv else text.splitlines(keepends=True), said.more
     if rows is not None and len(parts) > rows + 1:

@@ -49,7 +49,7 @@ int gv_command_text_unknown(const char *word)
     else if (stat(word, &status) == 0 && S_ISREG(status.st_mode))
         gv_message("unknown command '%s'; did you mean 'gpuverify %s %s'?", word,
                    access(word, X_OK) == 0 ? "run" : "report", word);
-    else if (gv_program_find(word, path) == 0)
+    else if (!strchr(word, '/') && gv_program_find(word, path) == 0)
         gv_message("unknown command '%s'; did you mean 'gpuverify run -- %s'?", word, word);
     else
         gv_message("unknown command '%s'; see 'gpuverify help'", word);

@@ -240,8 +240,10 @@ static int find_use(struct beside *beside, uint32_t number)
 {
     struct gv_ledger_finding use = of_lane(beside, number, GV_ACCOUNT_USE);
     struct gv_ledger_finding clocks = of_lane(beside, number, GV_ACCOUNT_CLOCKS);
+    const struct gv_ledger_lane *lane = &beside->ledger->lanes[number];
     struct gv_ledger_used used;
     bool is_told = false;
+    const struct gv_ledger_row *any = NULL;
     int64_t busy_ns = 0, most_ns = 0;
     int error = gv_ledger_use_sum(beside->ledger, number, GV_LEDGER_MAIN, &used);
 
@@ -250,13 +252,18 @@ static int find_use(struct beside *beside, uint32_t number)
         if (row->lane != number || row->phase != GV_LEDGER_MAIN || row->what > GV_ACCOUNT_SET)
             continue;
         busy_ns += row->total_ns;
+        any = any && any->total_ns >= row->total_ns ? any : row;
         if (used.of && used.of != beside->ledger->pairs[row->cell_pair].after)
             continue;
         use.place = row->total_ns > most_ns ? row->place : use.place;
         most_ns = row->total_ns > most_ns ? row->total_ns : most_ns;
     }
-    if (beside->ledger->lanes[number].device < 0) /* no operation is known, so no row tells of it */
+    if (!most_ns && any) /* its call is a small part of each line */
+        use.place = any->place;
+    if (lane->device < 0) /* no operation is known, so no row tells of it */
         busy_ns = use.phase_ns;
+    /* Every use_stride-th sample tells of that many. */
+    busy_ns /= (int64_t)(lane->use_stride ? lane->use_stride : 1);
     if (used.kind_ns <= busy_ns / 2)
         *used.words = '\0';
     if (!error)

@@ -143,8 +143,7 @@ void gv_ledger_use_note(struct gv_ledger *ledger, uint32_t number,
         use->busy_ns += is_back ? -ns : ns;
         use->collective_ns += what != GV_ACCOUNT_COLLECTIVE ? 0 : is_back ? -ns : ns;
         use->copy_ns += copies ? ns : 0;
-        if (!is_back)
-            vote(&use->of, &use->same_ns, of, ns);
+        vote(&use->of, &use->same_ns, is_back ? 0 : of, ns);
     }
 }
 

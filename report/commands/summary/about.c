@@ -20,7 +20,7 @@
 /* With fewer columns than these, there is no bar, which has so many. */
 #define GV_SUMMARY_NARROW 70
 #define GV_SUMMARY_BAR    40
-#define COPIES_TOLD       5 /* of busy time: from a fifth on */
+#define COPIES_TOLD       5 /* of busy time: above a fifth */
 /* 0.1 % in millionths: own costs below this are not shown. */
 #define GV_SUMMARY_OWN_COST 1000
 

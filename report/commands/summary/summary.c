@@ -83,14 +83,14 @@ static void print_facts(const struct gv_summary *summary)
     }
 }
 
-static void print_finding(const struct gv_summary *summary, const struct gv_summary_ledger *ledger,
-                          const struct gv_summary_finding *finding)
+static int print_finding(const struct gv_summary *summary, const struct gv_summary_ledger *ledger,
+                         const struct gv_summary_finding *finding)
 {
     char share[GV_FORMAT_BYTES], number[24], *text = calloc(1, GV_SUMMARY_TEXT_BYTES);
     const struct gv_summary_finding *same;
 
     if (!text)
-        return;
+        return -ENOMEM;
     snprintf(number, sizeof(number), "%" PRId64, finding->id);
     /* What is below one hundredth is no alarm. */
     bool is_much = finding->lost_ns >= ledger->shown_ns / GV_SUMMARY_LITTLE;
@@ -119,6 +119,7 @@ static void print_finding(const struct gv_summary *summary, const struct gv_summ
     if (text[0])
         gv_text_lines(summary->out, GV_SUMMARY_INDENT, "", text, summary->columns);
     free(text);
+    return 0;
 }
 
 /* What no finding above is about, and what the GPU did. */
@@ -191,13 +192,13 @@ static int print_findings(const struct gv_summary *summary, const struct gv_summ
 {
     const struct gv_summary_time time = gv_summary_time_of(&ledger->lanes[0], ledger->stepped);
     char share[GV_FORMAT_BYTES];
-    int error;
+    int error = 0;
 
     if (!gv_summary_worked(summary, ledger))
         return 0;
     fputc('\n', summary->out);
-    for (size_t i = 0; i < ledger->told; i++)
-        print_finding(summary, ledger, &ledger->findings[i]);
+    for (size_t i = 0; i < ledger->told && !error; i++)
+        error = print_finding(summary, ledger, &ledger->findings[i]);
     if (ledger->told == 0 && time.busy_ns > 0)
         gv_text_say(summary->out, 2, "", summary->columns,
                     "No findings: the GPU was busy for %s of the %s%s.",
@@ -206,7 +207,8 @@ static int print_findings(const struct gv_summary *summary, const struct gv_summ
                     time.not_seen_ns > 0     ? ", as far as it was seen"
                     : time.no_request_ns > 0 ? ", without the time between requests"
                                              : "");
-    error = print_sums(summary, ledger);
+    if (!error)
+        error = print_sums(summary, ledger);
     print_lanes(summary, ledger);
     return error;
 }
