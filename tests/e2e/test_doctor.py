@@ -23,7 +23,7 @@ class Doctor(harness.Case):
         return {check["what"]: check for check in self.doctor("--no-trial", path, status=status)
                 if check["about"] == "program"}
 
-    def unseen(self, path, what, part):
+    def wrong(self, path, what, part):
         checks = self.program(path)
         self.assertEqual(checks[what]["state"], "wrong", checks)
         self.assertIn(part, checks[what]["found"])
@@ -152,13 +152,13 @@ class Doctor(harness.Case):
         path = harness.program("unreached")
         if not os.path.exists(path):
             self.skipTest("programs do not link statically here")
-        self.unseen(path, "linking", "static")
+        self.wrong(path, "linking", "static")
 
     def test_set_user_id(self):
         path = self.path("special")
         shutil.copy("/bin/true", path)
         os.chmod(path, 0o755 | stat.S_ISUID)
-        self.unseen(path, "rights", "set-user-id")
+        self.wrong(path, "rights", "set-user-id")
 
     def test_another_machine(self):
         with open("/bin/true", "rb") as file:
@@ -168,7 +168,7 @@ class Doctor(harness.Case):
         with open(self.path("other"), "wb") as file:
             file.write(image)
         os.chmod(self.path("other"), 0o755)
-        self.unseen(self.path("other"), "machine", "another machine")
+        self.wrong(self.path("other"), "machine", "another machine")
 
     def test_script(self):
         inner = self.write("inner.sh", "#!/bin/sh\n", 0o755)
@@ -241,19 +241,19 @@ class Doctor(harness.Case):
 
     def test_program_that_is_here_but_not_on_the_path(self):
         self.write("my.py", "pass\n")
-        self.unseen("my.py", "file", "not on the PATH")
+        self.wrong("my.py", "file", "not on the PATH")
         self.assertIn("./my.py", self.program("my.py")["file"]["fix"])
 
     def test_program_that_may_not_be_started(self):
         shutil.copy(harness.workload("driver_tour"), self.path("copy"))
         for path in (self.path("copy"), self.write("go", "#!/bin/sh\n", 0o644)):
             os.chmod(path, 0o644)
-            self.unseen(path, "file", "is not executable")
+            self.wrong(path, "file", "is not executable")
             self.assertEqual(self.program(path)["file"]["fix"], f"chmod +x {path}")
 
     def test_script_whose_interpreter_is_missing(self):
         path = self.write("go", "#!/no/interpreter\n", 0o755)
-        self.unseen(path, "file", "/no/interpreter: No such file")
+        self.wrong(path, "file", "/no/interpreter: No such file")
 
     def test_records_on_a_disk_are_no_shared_memory(self):
         def place(folder):
@@ -266,9 +266,9 @@ class Doctor(harness.Case):
         self.assertIn("on a disk", place(os.path.join(self.dir, "spools"))["found"])
 
     def test_what_is_no_program(self):
-        self.unseen("no-such-program-anywhere", "file", "No such file")
-        self.unseen(self.write("text", "text", 0o755), "kind", "not a program for this system")
-        self.unseen(self.dir, "kind", "not a program for this system")
+        self.wrong("no-such-program-anywhere", "file", "No such file")
+        self.wrong(self.write("text", "text", 0o755), "kind", "not a program for this system")
+        self.wrong(self.dir, "kind", "not a program for this system")
 
     def test_a_program_that_is_cut_off(self):
         with open(harness.workload("driver_tour"), "rb") as file:
@@ -277,7 +277,7 @@ class Doctor(harness.Case):
             with open(self.path("cut"), "wb") as file:
                 file.write(image[:length])
             os.chmod(self.path("cut"), 0o755)
-            self.unseen(self.path("cut"), "file", "cannot be read: it is cut off or damaged")
+            self.wrong(self.path("cut"), "file", "cannot be read: it is cut off or damaged")
 
     def test_broken_programs_do_no_harm(self):
         with open("/bin/true", "rb") as file:

@@ -124,7 +124,7 @@ static int say_own_line(struct beside *beside, const struct gv_ledger_row *most,
 {
     const struct gv_ledger_row *next = NULL;
     struct numbers words = {.known = false};
-    int64_t count = 0, is_own = 0;
+    int64_t count = 0, is_own = 0, line_ns;
     int error = gv_database_number(beside->ledger->trace, sql_is_line, &most->place, 1, &is_own);
 
     for (size_t i = 0; i < beside->rows->count && !is_own && !error; i++) {
@@ -136,12 +136,15 @@ static int say_own_line(struct beside *beside, const struct gv_ledger_row *most,
         error = gv_database_number(beside->ledger->trace, sql_is_line, &row->place, 1, &is_line);
         next = is_line ? row : next;
     }
-    if (error || !next || total_at(beside, next, &count) < all_ns / LINE_LEAST)
+    if (error || !next)
         return error;
+    line_ns = total_at(beside, next, &count);
+    if (line_ns < all_ns / LINE_LEAST)
+        return 0;
     error = gv_database_each(beside->ledger->trace, sql_place_words, &next->place, 1, take_numbers,
                              &words);
     gv_format_add(finding->title, sizeof(finding->title), ", %.0f %% at %s",
-                  100 * (double)total_at(beside, next, &count) / (double)all_ns, words.text);
+                  100 * (double)line_ns / (double)all_ns, words.text);
     return error;
 }
 
@@ -243,8 +246,8 @@ static int find_use(struct beside *beside, uint32_t number)
     const struct gv_ledger_lane *lane = &beside->ledger->lanes[number];
     struct gv_ledger_used used;
     bool is_told = false;
-    const struct gv_ledger_row *any = NULL;
-    int64_t busy_ns = 0, most_ns = 0;
+    const struct gv_ledger_row *most = NULL, *any = NULL;
+    int64_t busy_ns = 0;
     int error = gv_ledger_use_sum(beside->ledger, number, GV_LEDGER_MAIN, &used);
 
     for (size_t i = 0; i < beside->rows->count; i++) {
@@ -253,13 +256,12 @@ static int find_use(struct beside *beside, uint32_t number)
             continue;
         busy_ns += row->total_ns;
         any = any && any->total_ns >= row->total_ns ? any : row;
-        if (used.of && used.of != beside->ledger->pairs[row->cell_pair].after)
-            continue;
-        use.place = row->total_ns > most_ns ? row->place : use.place;
-        most_ns = row->total_ns > most_ns ? row->total_ns : most_ns;
+        if (!used.of || used.of == beside->ledger->pairs[row->cell_pair].after)
+            most = most && most->total_ns >= row->total_ns ? most : row;
     }
-    if (!most_ns && any) /* its call is a small part of each line */
-        use.place = any->place;
+    if (!most) /* its call is a small part of each line */
+        most = any;
+    use.place = most ? most->place : 0;
     if (lane->device < 0) /* no operation is known, so no row tells of it */
         busy_ns = use.phase_ns;
     /* Every use_stride-th sample tells of that many. */

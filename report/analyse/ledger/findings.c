@@ -14,7 +14,7 @@
 #define FINDINGS_OF_PHASE 10u /* then the rest is no finding */
 #define LEAST_SHARE       100 /* a finding is at least so much of its phase: one hundredth, */
 #define LEAST_OF_RUN      200 /* and of the run */
-#define WAITS_TOLD        20  /* of what a finding loses: waits that it saves beside are told of */
+#define WAITS_TOLD        20 /* the waits of others that a finding saves are told above a twentieth */
 #define CALLEES_LEAST     3u
 #define CHAIN_MOST        24u
 #define COMPUTING_WEIGHT  7 /* what loses a seventh is worth more than what the GPU computes */

@@ -31,7 +31,7 @@ static void container_library(struct gv_doctor *doctor)
         start--;
     snprintf(path, sizeof(path), "%.*s", (int)(end - start), start);
     if (start[0] == '/' && access(path, R_OK) < 0)
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "preload",
+        gv_doctor_add(doctor, GV_CHECK_WRONG, "preload",
                       "name libgpuverify.so in the container: docker run -v "
                       "/opt/gpuverify:/opt/gpuverify:ro -e "
                       "LD_PRELOAD=/opt/gpuverify/lib/libgpuverify.so",
@@ -54,7 +54,7 @@ static void container_trace(struct gv_doctor *doctor)
     }
     if (error)
         gv_doctor_add(
-            doctor, GV_CHECK_UNSEEN, "trace",
+            doctor, GV_CHECK_WRONG, "trace",
             "name a folder that this user can write: gpuverify run -o FILE; or docker run "
             "-v \"$PWD/out:/out\" -e GPUVERIFY_TRACE=/out/%n-%p.db",
             "%.300s, the trace's folder, cannot be written: %s", path, strerror(-error));
@@ -84,7 +84,7 @@ static void container_processes(struct gv_doctor *doctor)
         long most = container_number(files[i][0]), used = container_number(files[i][1]);
         if (most < 0 || used < 0 || most - used >= GV_CONTAINER_LEAST_PROCESSES)
             continue;
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "processes",
+        gv_doctor_add(doctor, GV_CHECK_WRONG, "processes",
                       "allow some more than the program needs: docker run --pids-limit=200",
                       "%s allows %ld processes and threads, of which %ld are in use; gpuverify "
                       "needs up to %d",
@@ -111,7 +111,7 @@ static void container_memory(struct gv_doctor *doctor)
 void gv_doctor_look_at_container(struct gv_doctor *doctor)
 {
     if (access("/proc/self/exe", F_OK) < 0)
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "/proc",
+        gv_doctor_add(doctor, GV_CHECK_WRONG, "/proc",
                       "mount it: mount -t proc proc /proc; docker and podman do that",
                       "/proc is not mounted: nothing can be recorded without it");
     container_library(doctor);

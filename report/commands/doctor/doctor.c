@@ -21,7 +21,7 @@ void gv_doctor_add(struct gv_doctor *doctor, enum gv_check_state state, const ch
     va_start(values, found);
     vsnprintf(check->found, sizeof(check->found), found, values);
     va_end(values);
-    doctor->unwell |= state == GV_CHECK_UNSEEN;
+    doctor->unwell |= state == GV_CHECK_WRONG;
 }
 
 bool gv_doctor_read_line(const char *path, char *line, size_t size)

@@ -11,8 +11,8 @@
 
 enum gv_check_state {
     GV_CHECK_FINE,
-    GV_CHECK_NOTE,   /* information; nothing is missed */
-    GV_CHECK_UNSEEN, /* something would not be recorded */
+    GV_CHECK_NOTE,  /* information; nothing is missed */
+    GV_CHECK_WRONG, /* something would not be recorded */
 };
 
 #define GV_DOCTOR_TEXT 512

@@ -47,7 +47,7 @@ static void machine_files(struct gv_doctor *doctor)
         return;
     for (size_t i = 0; i < files.gl_pathc; i++)
         if (access(files.gl_pathv[i], R_OK | W_OK) < 0) {
-            gv_doctor_add(doctor, GV_CHECK_UNSEEN, "permissions",
+            gv_doctor_add(doctor, GV_CHECK_WRONG, "permissions",
                           "give this user or container access to the device",
                           "%s cannot be opened: %s", files.gl_pathv[i], strerror(errno));
         }
@@ -135,12 +135,12 @@ static void machine_library(struct gv_doctor *doctor)
     if (error == -ENOSYS) /* the row of /proc says why */
         return;
     if (error == -EBADF) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "library",
+        gv_doctor_add(doctor, GV_CHECK_WRONG, "library",
                       "install gpuverify in a folder whose path has neither",
                       "%.300s: LD_PRELOAD cannot hold a path with a space or a colon", path);
         return;
     }
-    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "library", "install gpuverify again, with its library",
+    gv_doctor_add(doctor, GV_CHECK_WRONG, "library", "install gpuverify again, with its library",
                   "cannot find libgpuverify.so next to gpuverify");
 }
 
@@ -150,7 +150,7 @@ static void machine_profilers(struct gv_doctor *doctor)
     const char *preload = getenv("LD_PRELOAD");
 
     if (injection && *injection) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "other profiler",
+        gv_doctor_add(doctor, GV_CHECK_WRONG, "other profiler",
                       "unset it: CUPTI serves one profiler at a time, and gpuverify may record "
                       "only the calls",
                       "CUDA_INJECTION64_PATH=%.300s", injection);
@@ -227,7 +227,7 @@ static void machine_native_stacks(struct gv_doctor *doctor)
     bool yama = error == -EPERM &&
                 gv_doctor_read_line("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)) &&
                 scope[0] > '1';
-    gv_doctor_add(doctor, wanted ? GV_CHECK_UNSEEN : GV_CHECK_NOTE, "native stacks",
+    gv_doctor_add(doctor, wanted ? GV_CHECK_WRONG : GV_CHECK_NOTE, "native stacks",
                   yama ? "sysctl kernel.yama.ptrace_scope=1, or give it CAP_SYS_PTRACE"
                        : "give the container CAP_SYS_PTRACE (docker run --cap-add SYS_PTRACE)",
                   "GPUVERIFY_IDLE_STACKS=native would take no stacks of running threads: ptrace is "
@@ -237,7 +237,7 @@ static void machine_native_stacks(struct gv_doctor *doctor)
 
 void gv_doctor_add_missing_driver(struct gv_doctor *doctor, const char *why)
 {
-    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver",
+    gv_doctor_add(doctor, GV_CHECK_WRONG, "driver",
                   "install NVIDIA's driver; start a container with GPUs (docker run --gpus all -e "
                   "NVIDIA_DRIVER_CAPABILITIES=compute,utility)",
                   "%.400s", why);
@@ -263,7 +263,7 @@ void gv_doctor_look_at_machine(struct gv_doctor *doctor)
     machine_files(doctor);
     machine_shared_memory(doctor);
     if (!gv_unwind_is_there())
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "native frames",
+        gv_doctor_add(doctor, GV_CHECK_WRONG, "native frames",
                       "install libunwind's development files, and build gpuverify again",
                       "no native frames: gpuverify was built without libunwind");
     machine_left_sessions(doctor);

@@ -51,7 +51,7 @@ static bool program_rights(struct gv_doctor *doctor, const char *path)
 
     if (!special && getxattr(path, "security.capability", NULL, 0) <= 0)
         return true;
-    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "rights",
+    gv_doctor_add(doctor, GV_CHECK_WRONG, "rights",
                   "run a copy without these rights, as a user who has the rights it needs",
                   "%.300s %s: the system does not preload libraries into it", path,
                   special ? "is set-user-id or set-group-id" : "has capabilities of its own");
@@ -83,7 +83,7 @@ static void program_libraries(struct gv_doctor *doctor, const struct gv_elf_file
     if (!sanitizer)
         sanitizer = gv_elf_file_needs(elf, "libtsan");
     if (sanitizer) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "sanitizer",
+        gv_doctor_add(doctor, GV_CHECK_WRONG, "sanitizer",
                       "build the program without it; UBSan may stay",
                       "%s replaces the same functions of the C library as gpuverify", sanitizer);
     }
@@ -114,19 +114,19 @@ static void program_elf(struct gv_doctor *doctor, const char *path, const struct
     uname(&system);
     snprintf(fix, sizeof(fix), "build it for this machine, %.65s", system.machine);
     if (!elf->is_64_bit || !program_is_of_ours(elf)) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "machine", fix,
+        gv_doctor_add(doctor, GV_CHECK_WRONG, "machine", fix,
                       "%.300s is built for another machine (ELF machine %u, %d bits)", path,
                       (unsigned)elf->machine, elf->is_64_bit ? 64 : 32);
         return;
     }
     if (!elf->is_dynamic) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "linking",
+        gv_doctor_add(doctor, GV_CHECK_WRONG, "linking",
                       "link it without -static; CUDA's own libraries may stay static",
                       "%.300s is static: no library can be preloaded into it", path);
         return;
     }
     if (strstr(elf->interpreter, "ld-musl")) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "C library",
+        gv_doctor_add(doctor, GV_CHECK_WRONG, "C library",
                       "build it for glibc, or run it in a container with glibc",
                       "%.200s is built for musl, the library for glibc", path);
         return;
@@ -196,7 +196,7 @@ static bool program_is_shim(struct gv_doctor *doctor, const char *called, char p
 /* Says why a file cannot be used. */
 static void program_refuse(struct gv_doctor *doctor, const char *name, int error)
 {
-    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file", "name a program that exists and is readable",
+    gv_doctor_add(doctor, GV_CHECK_WRONG, "file", "name a program that exists and is readable",
                   "%.300s: %s", name, strerror(-error));
 }
 
@@ -241,7 +241,7 @@ static bool program_may_start(struct gv_doctor *doctor, const char *path, struct
         (!program_interpreter(path, name) && gv_elf_file_read(path, elf) != 0))
         return true;
     snprintf(fix, sizeof(fix), "chmod +x %.300s", path);
-    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file", fix, "%.300s is not executable", path);
+    gv_doctor_add(doctor, GV_CHECK_WRONG, "file", fix, "%.300s is not executable", path);
     return false;
 }
 
@@ -301,15 +301,15 @@ void gv_doctor_look_at_program(struct gv_doctor *doctor, char *const *words)
     if (!error)
         error = gv_elf_file_read(path, elf);
     if (error == -ENOEXEC) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "kind",
+        gv_doctor_add(doctor, GV_CHECK_WRONG, "kind",
                       "name the program that gpuverify run should start",
                       "%.300s is not a program for this system", path);
     } else if (error == -EUCLEAN) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file", "copy or build it again",
+        gv_doctor_add(doctor, GV_CHECK_WRONG, "file", "copy or build it again",
                       "%.300s cannot be read: it is cut off or damaged", path);
     } else if (error == -ENOENT && here) {
         snprintf(fix, sizeof(fix), "it is in this folder: gpuverify doctor ./%.200s", program);
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "file", fix, "%.300s is not on the PATH", program);
+        gv_doctor_add(doctor, GV_CHECK_WRONG, "file", fix, "%.300s is not on the PATH", program);
     } else if (error && error != -ECANCELED) {
         program_refuse(doctor, program, error);
     } else if (!error && program_rights(doctor, path)) {

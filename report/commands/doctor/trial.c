@@ -60,7 +60,7 @@ static int trial_gpu_side(void *doctor, sqlite3_stmt *row)
                       version % 10000 / 100, gv_database_text(row, 3));
         return 0;
     }
-    gv_doctor_add(doctor, GV_CHECK_UNSEEN, "GPU side",
+    gv_doctor_add(doctor, GV_CHECK_WRONG, "GPU side",
                   "install the CUDA toolkit's libcupti, or set GPUVERIFY_CUPTI to its path; "
                   "calls and stalls are recorded without it too",
                   "not recorded: %.400s",
@@ -75,7 +75,7 @@ static void trial_look(struct gv_doctor *doctor, const struct gv_trial *trial)
     sqlite3 *trace = NULL;
 
     if (access(trial->trace, R_OK) < 0 || gv_trace_view_open(trial->trace, &trace)) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "trace",
+        gv_doctor_add(doctor, GV_CHECK_WRONG, "trace",
                       "see what it reports: GPUVERIFY_LOG=info gpuverify run true",
                       "the trial run wrote none");
         return;
@@ -95,13 +95,13 @@ static void trial_judge(struct gv_doctor *doctor, const struct gv_trial *trial)
         return;
     }
     if (sscanf(said, "result %d %d %d", &result, &version, &devices) != 3) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver",
+        gv_doctor_add(doctor, GV_CHECK_WRONG, "driver",
                       "check whether a CUDA program works without gpuverify",
                       "starting CUDA gave no result: %.200s",
                       said[0] ? said : "the trial run did not start");
     } else if (result != 0) {
         const struct gv_error_words *error = gv_error_words_of("init", result);
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver",
+        gv_doctor_add(doctor, GV_CHECK_WRONG, "driver",
                       error ? error->remedy : "check the kernel's log (dmesg)",
                       "cuInit returned %d: %s", result, error ? error->meaning : "unknown");
     } else {
@@ -145,7 +145,7 @@ void gv_doctor_try(struct gv_doctor *doctor)
                              &status);
     trial.said[strcspn(trial.said, "\n")] = '\0';
     if (error == -ETIMEDOUT || (!error && WIFSIGNALED(status))) {
-        gv_doctor_add(doctor, GV_CHECK_UNSEEN, "driver",
+        gv_doctor_add(doctor, GV_CHECK_WRONG, "driver",
                       "check whether a CUDA program works without gpuverify, and what "
                       "nvidia-smi and the kernel's log (dmesg) say",
                       "starting CUDA %s", error ? "did not end within 30 s" : "crashed");

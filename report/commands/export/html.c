@@ -98,15 +98,10 @@ static int html_summary(struct html *html)
     char *text = NULL;
     int error = html_print(html, html_text_summary, &text);
 
-    for (char *line = text, *end; !error && *line; line = end + 1) {
-        end = strchrnul(line, '\n');
-        bool is_last = !*end;
-        *end = '\0';
-        gv_xml_text(html->page,
-                    line); /* without the end of the line, which is a control character */
+    /* Line by line: a line's end is a control character, which a name must not have. */
+    for (char *line, *rest = text; !error && (line = strsep(&rest, "\n")) && (rest || *line);) {
+        gv_xml_text(html->page, line);
         fputc('\n', html->page);
-        if (is_last)
-            break;
     }
     free(text);
     return error;
