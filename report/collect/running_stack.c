@@ -280,6 +280,8 @@ int gv_running_stack_take(uint32_t pid, uint32_t tid, struct gv_running_stack *t
     error = stop(tid, &status);
     if (!error) {
         error = copy(tid, taken);
+        if (!error && taken->while_stopped)
+            taken->while_stopped(taken->context);
         let_go(tid, status);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -24,6 +24,8 @@
 struct gv_running_stack {
     struct gv_unwind_stack stack;
     unsigned char bytes[GV_RUNNING_STACK_BYTES];
+    void (*while_stopped)(void *context); /* reads what else may not change; or NULL */
+    void *context;
 };
 
 /* 0; -EPERM: this is not allowed; -EBUSY: a debugger has it; -EAGAIN: it is in a system call, gone,

@@ -21,6 +21,12 @@
 /* False also when it takes too long: nobody can let it read for ever. */
 static bool read_in(const struct gv_look_python *python, void *to, uintptr_t from, size_t bytes)
 {
+    const struct gv_look_python_copy *copy = python->read_from;
+
+    if (copy && from >= copy->at && from - copy->at + bytes <= python->head_bytes) {
+        memcpy(to, copy->head + (from - copy->at), bytes);
+        return true;
+    }
     return from >= LOW && (!python->late_ns || gv_monotonic_ns() < python->late_ns) &&
            gv_outside_read(python->pid, to, from, bytes);
 }
@@ -254,7 +260,49 @@ static bool is_of_c(const struct gv_look_python *python, uintptr_t frame)
            owner >= GV_PYTHON_OWNED_BY_C;
 }
 
-/* While the thread runs, the chain may lead into a generator that is left meanwhile: it then has no
+static uintptr_t state_of(const struct gv_look_python *python, uint32_t tid)
+{
+    for (size_t i = 0; i < python->threads; i++)
+        if (tid && python->thread[i].tid == tid)
+            return python->thread[i].state;
+    return 0;
+}
+
+/* 0: more than a copy has room for. */
+static size_t head_bytes(const struct gv_python_layout *layout)
+{
+    const uint16_t fields[] = {layout->previous, layout->code, layout->instruction, layout->owner,
+                               layout->thread_code};
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+        if (fields[i] != GV_PYTHON_NONE && fields[i] + sizeof(uintptr_t) > bytes)
+            bytes = fields[i] + sizeof(uintptr_t);
+    return bytes <= GV_LOOK_PYTHON_HEAD_BYTES ? bytes : 0;
+}
+
+void gv_look_python_copy(struct gv_look_python *python, uint32_t tid)
+{
+    const struct gv_python_layout *layout = &python->layout;
+    uintptr_t state = state_of(python, tid), at;
+
+    python->head_bytes = head_bytes(layout);
+    python->copied_tid = 0;
+    python->copies = 0;
+    if (!state || !python->head_bytes || !gv_python_read_innermost(layout, python, state, &at))
+        return;
+    python->copied_tid = tid;
+    while (at && python->copies < GV_LOOK_PYTHON_COPIES) {
+        struct gv_look_python_copy *copy = &python->copy[python->copies];
+        if (!read_in(python, copy->head, at, python->head_bytes))
+            return;
+        copy->at = at;
+        python->copies++;
+        memcpy(&at, copy->head + layout->previous, sizeof(at));
+    }
+}
+
+/* While the thread runs, the chain may lead into a frame that is left meanwhile: it then has no
  * caller, but is not what the thread began with. */
 static bool is_left(const struct gv_look_python *python, uintptr_t outermost)
 {
@@ -262,20 +310,23 @@ static bool is_left(const struct gv_look_python *python, uintptr_t outermost)
 
     if (python->layout.minor < 11 || python->layout.owner == GV_PYTHON_NONE || !outermost)
         return false;
+    if (gv_python_has_frames_of_c(&python->layout))
+        return !is_of_c(python, outermost);
     return !read_in(python, &owner, outermost + python->layout.owner, sizeof(owner)) ||
            owner == GV_PYTHON_OWNED_BY_A_VALUE;
 }
 
-static bool walk(const struct gv_look_python *python, uintptr_t state,
+static bool walk(struct gv_look_python *python, uintptr_t state, size_t copies,
                  struct gv_look_python_frame *frames, size_t *count)
 {
     const struct gv_python_layout *layout = &python->layout;
-    uintptr_t at, outermost = 0;
+    uintptr_t at = copies ? python->copy[0].at : 0, outermost = 0;
 
     *count = 0;
-    if (!gv_python_read_innermost(layout, python, state, &at))
+    if (!at && !gv_python_read_innermost(layout, python, state, &at))
         return false;
     for (unsigned steps = 0; at && steps < STEPS && *count < GV_LOOK_PYTHON_FRAMES; steps++) {
+        python->read_from = steps < copies ? &python->copy[steps] : NULL;
         outermost = at;
         if (!is_of_c(python, at)) {
             if (!read_frame(python, at, &frames[*count]))
@@ -292,17 +343,17 @@ static bool walk(const struct gv_look_python *python, uintptr_t state,
 size_t gv_look_python_frames(struct gv_look_python *python, uint32_t tid,
                              struct gv_look_python_frame frames[GV_LOOK_PYTHON_FRAMES])
 {
-    uintptr_t state = 0;
+    uintptr_t state = state_of(python, tid);
+    size_t copies = tid && python->copied_tid == tid ? python->copies : 0, count = 0;
     bool is_whole = false;
-    size_t count = 0;
 
-    for (size_t i = 0; i < python->threads && !state; i++)
-        if (tid && python->thread[i].tid == tid)
-            state = python->thread[i].state;
+    python->copied_tid = 0;
     python->late_ns = gv_monotonic_ns() + FRAMES_MOST_NS;
     /* While it runs, a walk may end in what is not a frame any more. */
-    for (int tries = 0; state && !is_whole && tries < TRIES; tries++)
-        is_whole = walk(python, state, frames, &count);
+    for (int tries = 0; state && !is_whole && tries < TRIES; tries++) {
+        is_whole = walk(python, state, tries ? 0 : copies, frames, &count);
+        python->read_from = NULL;
+    }
     python->late_ns = 0;
     return is_whole ? count : 0;
 }

@@ -67,6 +67,7 @@ struct watch {
     struct gv_unwinder *unwinder;
     uint32_t generation;
     struct gv_look_python python;
+    uint32_t asked_tid; /* by its number in its own container */
     struct gv_look_calls calls;
     struct watched *watched; /* as look->thread */
     size_t room;
@@ -240,11 +241,21 @@ static int take_running(struct watch *watch, uint32_t tid)
     return error;
 }
 
-static void take_native(struct watch *watch, uint32_t tid, struct sample *sample)
+static void copy_python(void *context)
+{
+    struct watch *watch = context;
+
+    gv_look_python_copy(&watch->python, watch->asked_tid);
+}
+
+static void take_native(struct watch *watch, const struct gv_look_thread *thread,
+                        struct sample *sample)
 {
     struct gv_running_stack *taken = &watch->taken;
+    uint32_t tid = thread->tid;
     int error = -EAGAIN;
 
+    watch->asked_tid = thread->inner_tid;
     watch->chain.count = 0;
     /* Who is in a short system call at that moment is hardly in one the next time, or in a long
      * one, for which it needs no stop. */
@@ -350,11 +361,12 @@ static int take_sample(struct watch *watch, size_t i, unsigned at, bool has_time
         sample->stack = sample[-1].stack;
         sample->in_python = sample[-1].in_python;
     } else if (has_time) {
+        watch->python.copied_tid = 0;
+        take_native(watch, thread, sample);
         watch->frame_count =
             watch->python.low
                 ? gv_look_python_frames(&watch->python, thread->inner_tid, watch->frames)
                 : 0;
-        take_native(watch, thread->tid, sample);
         sample->in_python = watch->frame_count > 0;
         error = stack_number(watch, &sample->stack);
     }
@@ -741,6 +753,8 @@ static int watch_one(struct gv_look *look, unsigned *left, uint64_t step_ns, uin
     watch->looks = *left;
     watch->step_ns = step_ns;
     watch->end_ns = end_ns;
+    watch->taken.while_stopped = copy_python;
+    watch->taken.context = watch;
     error = open_watch(watch);
     if (!error)
         error = run_looks(watch);

@@ -196,6 +196,8 @@ static void read_python(long minor)
     gv_look_python_threads(&python, (const uint32_t[]){FUZZ_TID, 8}, 2);
     if (python.threads > GV_LOOK_PYTHON_THREADS)
         abort();
+    if (minor % 2)
+        gv_look_python_copy(&python, FUZZ_TID);
     size_t count = gv_look_python_frames(&python, FUZZ_TID, frames);
     if (count > GV_LOOK_PYTHON_FRAMES)
         abort();

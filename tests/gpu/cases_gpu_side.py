@@ -1,5 +1,6 @@
 """The GPU side: its times against the programs' own and CUDA's, and whose work it was."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -147,8 +148,9 @@ def two_devices(bench, folder):
     return launches_are_named(folder, 4)
 
 
-def under_mps(bench, folder):
-    """NVIDIA's multi-process service, started for this case and stopped again."""
+@contextlib.contextmanager
+def multi_process_service(folder):
+    """NVIDIA's multi-process service, started for a case and stopped again: what its clients have in their environment."""
     daemon = shutil.which("nvidia-cuda-mps-control")
     if not daemon:
         raise Skip("no nvidia-cuda-mps-control here")
@@ -163,14 +165,42 @@ def under_mps(bench, folder):
         raise Skip(f"the daemon does not start: {(started.stdout + started.stderr).strip()[-200:]}")
     try:
         time.sleep(1)
+        yield places
+    finally:
+        subprocess.run([daemon], input="quit\n", env=environment, capture_output=True, text=True,
+                       timeout=30, check=False)
+
+
+def under_mps(bench, folder):
+    with multi_process_service(folder) as places:
         done = bench.run(bench.workload("threads") + ["4", "500"], folder, False, **places)
         if done.returncode != 0:
             raise Skip(f"no CUDA under MPS here: {done.stderr.strip()[-200:]}")
         both(bench, bench.workload("threads") + ["4", "500"], folder, **places)
-    finally:
-        subprocess.run([daemon], input="quit\n", env=environment, capture_output=True, text=True,
-                       timeout=30, check=False)
     return launches_are_named(folder, 2000)
+
+
+@times_itself
+def beside_a_client_of_mps(bench, folder):
+    """The other client is named, the service itself is none."""
+    command = bench.python("gpu_full_of.py")
+    with multi_process_service(folder) as places:
+        done = bench.run([*command, "idle", "0.1"], folder, False, **places)
+        if done.returncode != 0:
+            raise Skip(f"no CUDA under MPS here: {done.stderr.strip()[-200:]}")
+        with subprocess.Popen([*command, "dram", "60"], env={**os.environ, **places}) as other:
+            try:
+                time.sleep(3)
+                done = bench.run([*command, "dram", "4"], folder, True, **places)
+            finally:
+                other.kill()
+    check(done.returncode == 0, done.stderr[-300:])
+    bench.recover(folder)
+    with trace_of(folder) as trace:
+        seen = trace.execute("SELECT pid, name FROM other_processes WHERE name NOT LIKE 'nvidia-cuda-mps%'").fetchall()
+        said = trace.execute("SELECT words FROM gpu_use WHERE phase = 'run'").fetchall()
+    check([pid for pid, name in seen] == [other.pid], f"others are {seen}, it was {other.pid}; {said}")
+    return f"{seen}, {said}"
 
 
 CONTROLLED = """
@@ -284,6 +314,7 @@ CASES = [
     ("contexts that come and go", contexts_that_come_and_go),
     ("two devices", two_devices),
     ("multi-process service", under_mps),
+    ("another client of the multi-process service", beside_a_client_of_mps),
     ("torch.profiler, three sessions", own_profiler_case("torch_profiler.py", ["torch"], ["3"], 650)),
     ("torch.profiler that finalises CUPTI",
      own_profiler_case("torch_profiler.py", ["torch"], ["3"], TEARDOWN_CUPTI="1")),

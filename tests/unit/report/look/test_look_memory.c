@@ -114,18 +114,45 @@ static void put_frames(int64_t length)
     memcpy(code + layout->first_line, &(int32_t){41}, sizeof(int32_t));
 }
 
-static void a_frame(void **state)
+/* The frame of the call from C that called it. */
+static void put_outermost(void)
+{
+    PUT((char *)&arena[2200] + python.layout.previous, address(2300));
+    *((char *)&arena[2300] + python.layout.owner) = 3; /* CPython's number for it */
+}
+
+static void put_frames_of_3_12(void)
 {
     forge(12);
-    /* In 3.12 the state has a pointer to what has the frame. */
     put_frames(4);
+    put_outermost();
+    /* The state has a pointer to what has the frame. */
     arena[2100] = address(2200);
-    memcpy((char *)&arena[2000] + python.layout.frame, &(uint64_t){address(2100)}, 8);
+    PUT((char *)&arena[2000] + python.layout.frame, address(2100));
+}
+
+static void a_frame(void **state)
+{
+    put_frames_of_3_12();
     assert_int_equal(gv_look_python_frames(&python, 7, frames), 1);
     assert_string_equal(frames[0].file, "a.py");
     assert_string_equal(frames[0].function, "f");
     assert_int_equal(frames[0].line, 41);
     assert_int_equal(gv_look_python_frames(&python, 8, frames), 0);
+    /* It was left while it was read: it is not what the thread began with. */
+    PUT((char *)&arena[2200] + python.layout.previous, 0);
+    assert_int_equal(gv_look_python_frames(&python, 7, frames), 0);
+}
+
+static void what_was_copied_while_it_was_stopped(void **state)
+{
+    put_frames_of_3_12();
+    gv_look_python_copy(&python, 7);
+    /* It goes on: the next function is called where that frame was. */
+    memset(&arena[2200], 0, 400);
+    assert_int_equal(gv_look_python_frames(&python, 7, frames), 1);
+    assert_string_equal(frames[0].function, "f");
+    assert_int_equal(gv_look_python_frames(&python, 7, frames), 0);
 }
 
 static void lies_are_not_followed(void **state)
@@ -161,6 +188,8 @@ static void anything_in_memory(void **state)
             if (rand_r(&seed) % 8 == 0)
                 arena[i] = rand_r(&seed) % 4 ? address((size_t)rand_r(&seed) % WORDS)
                                              : (uint64_t)rand_r(&seed) << (rand_r(&seed) % 34);
+        assert_true(gv_look_python_frames(&python, 7, frames) <= GV_LOOK_PYTHON_FRAMES);
+        gv_look_python_copy(&python, 7);
         assert_true(gv_look_python_frames(&python, 7, frames) <= GV_LOOK_PYTHON_FRAMES);
         gv_look_python_threads(&python, (const uint32_t[]){7, 8}, 2);
         for (size_t i = 0; i < python.threads && i < 8; i++)
@@ -198,6 +227,7 @@ int main(void)
         cmocka_unit_test(symbols_of_the_c_library),
         cmocka_unit_test(reading_ends_where_memory_does),
         cmocka_unit_test(a_frame),
+        cmocka_unit_test(what_was_copied_while_it_was_stopped),
         cmocka_unit_test(lies_are_not_followed),
         cmocka_unit_test(anything_in_memory),
         cmocka_unit_test(any_symbols),
