@@ -33,6 +33,28 @@ int gv_ledger_pair_of(struct gv_ledger *ledger, uint32_t thread, uint64_t before
     return *pair ? gv_key_map_add(&ledger->pair_numbers, &key, *pair) : 0;
 }
 
+int gv_ledger_pair_long(struct gv_ledger *ledger, uint32_t *pair)
+{
+    const struct gv_ledger_pair of = ledger->pairs[*pair];
+    const struct gv_key key = {{of.before, of.after, of.thread | UINT64_C(1) << 32}};
+    int64_t known = *pair ? gv_key_map_find(&ledger->pair_numbers, &key) : 0;
+    int error;
+
+    if (!*pair || known || ledger->pair_count >= 2 * PAIRS_MOST) {
+        *pair = known ? (uint32_t)known : *pair;
+        return 0;
+    }
+    error = gv_array_room(&ledger->pairs, ledger->pair_count, &ledger->pair_room,
+                          sizeof(*ledger->pairs));
+    if (error)
+        return error;
+    ledger->pairs[ledger->pair_count] = of;
+    ledger->pairs[ledger->pair_count].tallies = 0;
+    ledger->pairs[ledger->pair_count].shorter = *pair;
+    *pair = (uint32_t)ledger->pair_count++;
+    return gv_key_map_add(&ledger->pair_numbers, &key, *pair);
+}
+
 static int tally_of(struct gv_ledger *ledger, uint32_t pair, const struct gv_ledger_tally *of,
                     struct gv_ledger_tally **tally)
 {
@@ -78,7 +100,7 @@ static int count(struct gv_ledger *ledger, uint32_t pair, const struct gv_ledger
     uint32_t any;
     int error = count_in(ledger, pair, add);
 
-    if (error || !pair || of.before == GV_LEDGER_ANY)
+    if (error || !pair || of.shorter || of.before == GV_LEDGER_ANY)
         return error;
     error = gv_ledger_pair_of(ledger, of.thread, GV_LEDGER_ANY, of.after, &any);
     if (!error && any)

@@ -254,17 +254,18 @@ static int book_outside(struct walk *walk, uint32_t pair, int64_t to_ns)
 {
     struct gv_ledger *ledger = walk->ledger;
     const struct gv_ledger_lane *lane = &ledger->lanes[walk->lane];
-    const struct gv_ledger_pair *of = &ledger->pairs[pair];
     int64_t taken_ns = to_ns - walk->cursor_ns;
+    int error = taken_ns < GV_LEDGER_LONG_NS ? 0 : gv_ledger_pair_long(ledger, &pair);
+    const struct gv_ledger_pair *of = &ledger->pairs[pair];
     struct gv_ledger_piece piece = {.pair = pair, .what = GV_LEDGER_OUTSIDE};
     uint32_t alike = 0;
-    int error = 0;
 
-    for (size_t i = 0; i < walk->look_count && taken_ns < GV_LEDGER_ONCE_NS && !error; i++) {
+    for (size_t i = 0; i < walk->look_count && !error; i++) {
         const struct gv_ledger_entry *look = told_by(walk, i);
         error = gv_ledger_count_look(ledger, pair, look->verdict, look->stack,
                                      look->start_ns < lane->main_ns);
     }
+    of = &ledger->pairs[pair];
     if (taken_ns < SHORT_NS && is_launching(ledger, of->before) && is_launching(ledger, of->after))
         piece.what = GV_LEDGER_SHORT;
     for (size_t i = 0; i < walk->look_count && taken_ns >= LOOKED_AT_NS && !error; i++) {

@@ -22,8 +22,8 @@
  * was; SHORT: and which is launching if they do not. */
 #define GV_LEDGER_OUTSIDE (GV_ACCOUNTS + GV_CAUSE_COUNT)
 #define GV_LEDGER_SHORT   (GV_LEDGER_OUTSIDE + 1u)
-/* What takes longer tells nothing about others, nor they about it: it is looked at itself. */
-#define GV_LEDGER_ONCE_NS INT64_C(100000000)
+/* What takes longer tells nothing about shorter ones, nor they about it. */
+#define GV_LEDGER_LONG_NS INT64_C(100000000)
 
 enum gv_ledger_phase { GV_LEDGER_START, GV_LEDGER_MAIN, GV_LEDGER_END, GV_LEDGER_PHASES };
 
@@ -43,6 +43,8 @@ struct gv_ledger_pair {
     uint64_t before, after;
     uint32_t tallies; /* the first of its list, + 1 */
     uint32_t builds;  /* how often the second call loaded code that lies in no file */
+    uint32_t shorter; /* of long pieces: the pair of the others between these calls; 0: of no long
+                         ones */
 };
 
 /* As the first call of a pair: any. What is seen of a pair is seen of this one, too. */
@@ -364,6 +366,8 @@ struct gv_ledger_piece {
 };
 int gv_ledger_pair_of(struct gv_ledger *ledger, uint32_t thread, uint64_t before, uint64_t after,
                       uint32_t *pair);
+/* The pair's own for pieces that take long (GV_LEDGER_LONG_NS), instead of `*pair`. */
+int gv_ledger_pair_long(struct gv_ledger *ledger, uint32_t *pair);
 int gv_ledger_count_look(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack,
                          bool is_early);
 int gv_ledger_count_stack(struct gv_ledger *ledger, uint32_t pair, uint32_t stack, uint32_t one_of);

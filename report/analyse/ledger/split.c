@@ -159,6 +159,8 @@ static uint32_t others_of_function(const struct gv_ledger *ledger, uint32_t pair
 static int seen_stacks(const struct gv_ledger *ledger, uint32_t pair, uint32_t what,
                        struct parts *parts)
 {
+    if (ledger->pairs[pair].shorter)
+        pair = ledger->pairs[pair].shorter;
     int error = take_stacks_of(ledger, pair, what, parts);
 
     if (!error && !parts->count)
@@ -211,15 +213,15 @@ static int outside_parts(const struct gv_ledger *ledger, const struct gv_ledger_
 {
     double plain = 0;
     int64_t mean_ns = cell->booked_ns / (cell->booked_count ? cell->booked_count : 1);
-    bool is_once = mean_ns >= GV_LEDGER_ONCE_NS;
-    int error = is_once ? 0 : take_looks(ledger, cell, cell->pair, parts);
+    bool is_long = ledger->pairs[cell->pair].shorter != 0;
+    int error = take_looks(ledger, cell, cell->pair, parts);
 
-    if (!error && !is_once && !parts->count && cell->what == GV_LEDGER_OUTSIDE)
+    if (!error && !is_long && !parts->count && cell->what == GV_LEDGER_OUTSIDE)
         error = take_looks(ledger, cell, others_of(ledger, cell->pair), parts);
-    if (!error && !is_once && !parts->count && cell->what == GV_LEDGER_OUTSIDE &&
+    if (!error && !is_long && !parts->count && cell->what == GV_LEDGER_OUTSIDE &&
         (mean_ns >= LONG_NS || gv_ledger_launches_graph(ledger, ledger->pairs[cell->pair].after)))
         error = take_looks(ledger, cell, others_of_function(ledger, cell->pair), parts);
-    if (!error && !is_once && !parts->count && cell->what == GV_LEDGER_OUTSIDE)
+    if (!error && !is_long && !parts->count && cell->what == GV_LEDGER_OUTSIDE)
         error = take_running(ledger, cell, parts);
     for (size_t i = 0; i < parts->count; i++)
         plain += is_plain(parts->list[i].what) ? parts->list[i].weight : 0;
