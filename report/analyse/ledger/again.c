@@ -16,6 +16,7 @@ static const struct {
 #include "report/analyse/ledger/again.def"
 };
 #define MANY_LEAST   10 /* a step */
+#define CALLS_LEAST  20 /* without steps, of what a library does again */
 #define TENTHS_LEAST 4  /* of the main phase: what begins a loop is not what it does again */
 #define WORKS        (sizeof(works) / sizeof(works[0]))
 
@@ -62,17 +63,24 @@ int gv_ledger_again_say(struct gv_ledger *ledger, struct gv_ledger_finding *find
     int error = 0;
 
     /* Of several lanes, it is not known whose calls they were. */
-    if (!api || !steps || ledger->lane_count > 1 || finding->phase != GV_LEDGER_MAIN ||
+    if (!api || ledger->lane_count > 1 || finding->phase != GV_LEDGER_MAIN ||
         !is_in_call(finding->what))
         return 0;
     error = gv_database_each(ledger->trace, sql_again, values, 2, take_word, &search);
     if (error || search.found == WORKS || 2 * search.calls < steps ||
-        gv_ledger_api(ledger, (uint32_t)api, 8) < (steps < TENTHS_LEAST ? steps : TENTHS_LEAST) ||
+        gv_ledger_api(ledger, (uint32_t)api, 8) <
+            (steps && steps < TENTHS_LEAST ? steps : TENTHS_LEAST) ||
+        (!steps && (works[search.found].by != FRAME || search.calls < CALLS_LEAST)) ||
         (works[search.found].by == MANY &&
          (search.calls < MANY_LEAST * steps || finding->count < MANY_LEAST * steps)))
         return error;
-    snprintf(finding->title, sizeof(finding->title), "%s: %.*f %s a step", works[search.found].does,
-             search.calls < 10 * steps ? 1 : 0, (double)search.calls / (double)steps, search.call);
+    if (steps)
+        snprintf(finding->title, sizeof(finding->title), "%s: %.*f %s a step",
+                 works[search.found].does, search.calls < 10 * steps ? 1 : 0,
+                 (double)search.calls / (double)steps, search.call);
+    else
+        snprintf(finding->title, sizeof(finding->title), "%s: %lld %s", works[search.found].does,
+                 (long long)search.calls, search.call);
     snprintf(finding->fix, sizeof(finding->fix), "%s", works[search.found].advice);
     finding->keeps_fix = true;
     finding->library_work = works[search.found].by == FRAME ? works[search.found].does : NULL;
