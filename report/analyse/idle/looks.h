@@ -20,6 +20,15 @@ struct gv_idle_lock {
     int what_votes;         /* 0: not known */
 };
 
+/* The CPUs that a process used, in looks at one thread. */
+struct gv_idle_cpus {
+    int64_t looks;     /* that tell of it */
+    int64_t may_use;   /* CPUs: the thread, at least */
+    double span_ns;    /* of time, in which */
+    double process_ns; /* the process ran, */
+    double thread_ns;  /* and the thread */
+};
+
 /* Texts are valid in the call. */
 struct gv_idle_look {
     int64_t at_ns;
@@ -27,9 +36,11 @@ struct gv_idle_look {
     unsigned what;   /* enum gv_account */
     unsigned beside; /* what another thread does, for which this one waits; GV_ACCOUNTS: none */
     struct gv_idle_lock lock; /* of all looks with this verdict */
-    int times;        /* how often the workers were started for which it waits; 0: none are known */
-    uint32_t verdict; /* the same number: the same account, detail and line */
-    int64_t stack;    /* 0: none */
+    struct gv_idle_cpus cpus; /* of all looks that say `beside`; native: of all with this verdict */
+    int threads; /* how many threads run, each in some of these, where `beside` is; 0: not known */
+    int times;   /* how often the workers were started for which it waits; 0: none are known */
+    uint32_t verdict;   /* the same number: the same account, detail and line */
+    int64_t stack;      /* 0: none */
     const char *detail; /* NULL: none */
     const char *where;  /* NULL: none */
 };
