@@ -22,11 +22,11 @@ struct gv_idle_lock {
 
 /* The CPUs that a process used, in looks at one thread. */
 struct gv_idle_cpus {
-    int64_t looks;     /* that tell of it */
-    int64_t may_use;   /* CPUs: the thread, at least */
-    double span_ns;    /* of time, in which */
-    double process_ns; /* the process ran, */
-    double thread_ns;  /* and the thread */
+    int64_t looks;     /* that say it */
+    int64_t may_use;   /* so many CPUs: the thread, at any time */
+    double span_ns;    /* since the look before each, */
+    double process_ns; /* CPU time of the process then, */
+    double thread_ns;  /* and of the thread */
 };
 
 /* Texts are valid in the call. */
@@ -37,10 +37,10 @@ struct gv_idle_look {
     unsigned beside; /* what another thread does, for which this one waits; GV_ACCOUNTS: none */
     struct gv_idle_lock lock; /* of all looks with this verdict */
     struct gv_idle_cpus cpus; /* of all looks that say `beside`; native: of all with this verdict */
-    int threads; /* how many threads run, each in some of these, where `beside` is; 0: not known */
-    int times;   /* how often the workers were started for which it waits; 0: none are known */
-    uint32_t verdict;   /* the same number: the same account, detail and line */
-    int64_t stack;      /* 0: none */
+    int threads;              /* how many threads did `beside` in turn, at one line; 0: none run */
+    int times;        /* how often the workers were started for which it waits; 0: none are known */
+    uint32_t verdict; /* the same number: the same account, detail and line */
+    int64_t stack;    /* 0: none */
     const char *detail; /* NULL: none */
     const char *where;  /* NULL: none */
 };
