@@ -1,12 +1,12 @@
 """A decoding loop: the replay of a CUDA graph, and a synchronisation of the stream, each step. With STEPS_EAGER, the
-launches of its kernels instead."""
+launches of its kernels instead. STEPS_TOKENS: so many times a step."""
 
 import os
 
 import steps
 
 (torch,) = steps.need("torch")
-LAYERS, EAGER = 48, "STEPS_EAGER" in os.environ
+LAYERS, EAGER, TOKENS = 48, "STEPS_EAGER" in os.environ, int(os.environ.get("STEPS_TOKENS", "1"))
 torch.manual_seed(1)
 weights = [torch.randn(1024, 1024, device="cuda", dtype=torch.float16) / 32 for _ in range(LAYERS)]
 state = torch.randn(1, 1024, device="cuda", dtype=torch.float16)
@@ -30,11 +30,12 @@ with torch.no_grad(), torch.cuda.stream(stream):
 
 
 def step():
-    if EAGER:
-        decode()
-    else:
-        graph.replay()
-    stream.synchronize()
+    for _ in range(TOKENS):
+        if EAGER:
+            decode()
+        else:
+            graph.replay()
+        stream.synchronize()
 
 
 with torch.no_grad(), torch.cuda.stream(stream):

@@ -6,6 +6,7 @@ import math
 import os
 import statistics
 
+import steps
 from gpu import has_gpu
 from ground import CHECKOUT, finish, place, query, spool_of
 from programs import Missing, Program
@@ -17,6 +18,7 @@ MODES = {"off": ("host-only", {}), "off, without stacks": ("host-only", {"GPUVER
 PROGRAMS = {"resnet18, training": "program_torch_resnet.py", "gpt2, training": "program_torch_gpt.py",
             "JAX, training": "program_jax.py", "PyTorch, decoding with a graph": "program_torch_decoding.py",
             "PyTorch, decoding without a graph": "program_torch_eager.py",
+            "PyTorch, requests, 90 % idle": "program_torch_requests.py",
             "CuPy, pipeline": "program_cupy_pipeline.py", "driver calls": "program_driver.py"}
 TIMES = ("wall", "CPU time of the thread", "CPU time of the process")
 
@@ -67,11 +69,12 @@ def run(bench, path, mode, more, pairs):
             program.end()
         finally:
             program.kill()
-        stacks = dict.fromkeys(("count", "total_ns", "lost"))
+        stacks = dict.fromkeys(("count", "total_ns", "lost", "own_ns"))
         if mode != "plain":
             trace = finish(bench, folder)
             stacks = {name: query(trace, f"SELECT total({name}) FROM own_cost WHERE what = 'stacks'") for name in ("count", "total_ns")}
             stacks["lost"] = query(trace, "SELECT total(count) FROM not_taken")
+            stacks["own_ns"] = query(trace, "SELECT total(total_ns) FROM own_cost WHERE what NOT IN ('start', 'end', 'thread')")
         return [(words[at], *map(int, words[at + 1:at + 5])) for at in range(0, len(words), 5)], used_s, stacks
 
 
@@ -95,11 +98,12 @@ def measure(bench, name, file):
             bench.found[f"{file[8:-3]}_{mode}_{what}".replace(" ", "_")] = {"median": ratio, "error": error}
             ratios.append("-" if ratio is None else f"{ratio:.4f} +- {error or 0:.4f}")
         recorded_s = sum(each[1] for each in found if each[0] == "on") / 1e9
+        told_s = recorded_s + len(found) / 2 * steps.SLICE_S  # and the warm-up
         rows.append((mode, statistics.median(each[1] / each[-1] / 1e3 for each in found if each[0] == "off"), *ratios,
                      stacks["count"], stacks["total_ns"] / stacks["count"] / 1e3 if stacks["count"] else None, stacks["lost"],
-                     used_s and 100 * used_s / recorded_s))
+                     stacks["own_ns"] is not None and 100 * stacks["own_ns"] / 1e9 / told_s, used_s and 100 * used_s / recorded_s))
     bench.table((f"{name}: recorded / stopped", "a step, stopped, us", *TIMES, "stacks", "us each, as the trace tells it",
-                 "stacks lost", "collector: CPU time, % of the recorded time"), rows)
+                 "stacks lost", "own_cost, % of what was recorded", "collector: CPU time, % of the recorded time"), rows)
 
 
 def part(name, file):

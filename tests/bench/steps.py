@@ -7,7 +7,8 @@ N             makes N steps; answers `total_ns p10_ns p50_ns`
 slices PAIRS  warms up for PAIRS slices, says `begins`, and makes steps in slices of 0.1 s: in each pair one with
               recording and one without, in random order; with STEPS_PROFILER=torch, with PyTorch's profiler
               instead of gpuverify. Answers, for all of them, `on|off wall_ns thread_ns
-              process_ns steps`; the middle two are CPU times, of this thread and of the process
+              process_ns steps`; the middle two are CPU times, of this thread and of the process. With
+              STEPS_REST=N, it rests after each step for N times as long, which is not measured
 """
 
 import ctypes
@@ -32,10 +33,16 @@ def need(*names):
 def slice_of(step, count):
     step()  # the change is not measured
     clocks = (time.perf_counter_ns, time.thread_time_ns, time.process_time_ns)
-    before = [clock() for clock in clocks]
-    for _ in range(count):
-        step()
-    return [clock() - start for clock, start in zip(clocks, before)]
+    rest = float(os.environ.get("STEPS_REST", "0"))
+    parts, each = (count, 1) if rest else (1, count)
+    sums = [0] * len(clocks)
+    for _ in range(parts):
+        before = [clock() for clock in clocks]
+        for _ in range(each):
+            step()
+        sums = [total + clock() - start for total, clock, start in zip(sums, clocks, before)]
+        time.sleep(rest * (time.perf_counter_ns() - before[0]) / 1e9)
+    return sums
 
 
 class TorchProfiler:

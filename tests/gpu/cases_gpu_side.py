@@ -67,6 +67,18 @@ def own_profiler_case(script, packages, arguments=(), outside=50, **environment)
     return case
 
 
+def sampled_beside_a_profiler(script, packages, arguments=()):
+    """Samples of GPU times need no CUPTI: the program's own profiler sees what it sees without us, and they go on."""
+    def case(bench, folder):
+        done = both_at_once(bench, bench.python(script, *packages) + list(arguments), folder, GPUVERIFY_GPU="sampled")
+        with trace_of(folder) as trace:
+            samples = one(trace, "SELECT count(*) FROM gpu_sample")
+            kernels = one(trace, "SELECT count(*) FROM scaled WHERE total_ns > 0")
+        check(samples > 0 and kernels > 0, f"{samples} samples of {kernels} kernels")
+        return f"{done.stdout.splitlines()[0]}; {samples} samples of {kernels} kernels"
+    return case
+
+
 def another_tool_came_first(bench, folder):
     """A profiler that the driver loads uses CUPTI before us: only the calls are recorded."""
     command, tool = bench.workload("driver_tour"), os.path.join(
@@ -324,6 +336,8 @@ CASES = [
     ("Proton, three sessions", own_profiler_case("proton_profiler.py", ["torch", "triton"])),
     ("CuPy's profiler", own_profiler_case("cupy_profiler.py", ["cupy"])),
     ("JAX's profiler, three sessions", own_profiler_case("jax_profiler.py", ["jax"])),
+    ("sampled, torch.profiler, three sessions", sampled_beside_a_profiler("torch_profiler.py", ["torch"], ["3"])),
+    ("sampled, JAX's profiler, three sessions", sampled_beside_a_profiler("jax_profiler.py", ["jax"])),
     ("a module load behind a running kernel", a_load_behind_a_kernel),
     ("recording stopped and started", stopped_and_started),
     ("samples beside eight launching threads", samples_of_known_kernels),

@@ -292,6 +292,9 @@ static int take_look(void *context, const void *record)
         if (look->thread == process->first_thread)
             note_waited_at(process->waited_at, look->stack);
     }
+    if (look->stack && look->thread == process->first_thread && process->lane_count &&
+        look->key.at_ns >= ledger->lanes[process->lanes[0]].main_ns)
+        note_waited_at(process->was_at, look->stack);
     for (size_t i = 0; i < process->lane_count && !error; i++)
         if (look->key.at_ns > ledger->lanes[process->lanes[i]].busy_until_ns)
             error = add_entry(ledger, process->lanes[i], &entry);

@@ -17,7 +17,7 @@
 #define WAITS_TOLD        20 /* the waits of others that a finding saves are told above a twentieth */
 #define CALLEES_LEAST     3u
 #define CHAIN_MOST        24u
-#define COMPUTING_WEIGHT  7 /* what loses a seventh is worth more than what the GPU computes */
+#define COMPUTING_WEIGHT  5 /* what loses a fifth is worth more than what the GPU computes */
 
 /* A row as findings see it: claimed time is the wait's. */
 struct claim {
@@ -536,7 +536,7 @@ static int rank_of(const struct gv_ledger *ledger, const struct gv_ledger_findin
 
 /* By what is lost, as a line may save more than what is known of it: copies that nobody needs. What
  * no line changes much counts half; what may have cost the GPU nothing does not count. That the GPU
- * computes is more than what loses a seventh. */
+ * computes is more than what loses a fifth. */
 static int64_t weight_of(const struct gv_ledger_finding *finding)
 {
     switch (finding->what) {

@@ -210,7 +210,8 @@ struct gv_ledger_process {
     struct gv_ledger_waited_at {
         uint32_t stack, looks;
     } waited_at[GV_LEDGER_WAITED_AT],   /* its first thread, */
-        locked_at[GV_LEDGER_WAITED_AT]; /* any: for another one */
+        locked_at[GV_LEDGER_WAITED_AT], /* any: for another one */
+        was_at[GV_LEDGER_WAITED_AT];    /* its first thread in the main phase, whatever it did */
     uint32_t rounds; /* of looks: as often as its thread with most was looked at */
     bool known, has_ended, is_measured, works; /* works: of one of which only calls are known */
 };

@@ -354,18 +354,21 @@ static int add_row(struct splitting *splitting, const struct gv_ledger_row *want
                                   (size_t)number - 1, ns);
 }
 
-/* Where the program's first thread waits for one that has no frames of the program. */
+/* Where the program's first thread waits for one that has no frames of the program; or, if it never
+ * does, where it is meanwhile. */
 static uint32_t borrowed(const struct gv_ledger *ledger, uint32_t thread)
 {
     const struct gv_ledger_process *process = &ledger->processes[ledger->threads[thread].process];
-    const struct gv_ledger_waited_at *most = &process->waited_at[0];
+    const struct gv_ledger_waited_at *lists[] = {process->waited_at, process->was_at};
+    const struct gv_ledger_waited_at *most = NULL;
 
     if (thread == process->first_thread)
         return 0;
-    for (size_t i = 1; i < GV_LEDGER_WAITED_AT; i++)
-        if (process->waited_at[i].looks > most->looks)
-            most = &process->waited_at[i];
-    return most->looks ? most->stack : 0;
+    for (size_t list = 0; list < 2 && !most; list++)
+        for (size_t i = 0; i < GV_LEDGER_WAITED_AT; i++)
+            if (lists[list][i].looks > (most ? most->looks : 0))
+                most = &lists[list][i];
+    return most ? most->stack : 0;
 }
 
 /* Whether a stack has a line of the program. */
@@ -493,7 +496,7 @@ static int split_cell(struct splitting *splitting, const struct gv_ledger_cell *
             error = name_purpose(splitting->ledger, &row, &is_claimed);
             if (!is_claimed && row.stack == part->stack) /* lost by itself */
                 row.api = GV_LEDGER_API(splitting->ledger->pairs[cell->pair].after);
-            if (!error && row.what > GV_ACCOUNT_SET)
+            if (!error && (row.what > GV_ACCOUNT_SET || row.what == GV_ACCOUNT_COPY_EXPOSED))
                 error = borrow(splitting->ledger, splitting->ledger->pairs[cell->pair].thread,
                                &row.stack, &row.borrowed);
             if (!error && is_claimed)

@@ -627,6 +627,25 @@ static void a_look_tells_it(void **state)
                      30 * MS + 10 * MS); /* and before the first launch, which is like it */
 }
 
+/* Ten milliseconds between two launches, and 300 between others: what is seen of these is not said
+ * of those. */
+static void long_pieces_are_told_by_their_like(void **state)
+{
+    static const int64_t at_ms[] = {10, 22, 34, 334, 634, 934};
+
+    (void)state;
+    totals_execute("UPDATE process SET end_ns = 940000000");
+    for (int i = 0; i < 6; i++) {
+        call(i + 1, 1, 71, at_ms[i] * MS, 10000);
+        operation(i + 1, 1, 1, at_ms[i] * MS, 2 * MS, i + 1);
+    }
+    look_at(1, 17 * MS, "'R', -1", 0);
+    look_at(1, 28 * MS, "'R', -1", 0);
+    look_at(1, 200 * MS, "'S', 35", 0); /* in nanosleep */
+    make();
+    assert_int_equal(booked("sleep"), 3 * 298 * MS);
+}
+
 /* A launch that nothing explains, of a thread that mostly waits for a CPU where looks see it. */
 static void a_thread_without_a_cpu(void **state)
 {
@@ -1779,12 +1798,24 @@ static void copies_that_kernels_wait_for(void **state)
     make();
     assert_int_equal(booked("copy-exposed"), 27 * MS);
     assert_int_equal(has_finding("what = 'copy-exposed' AND lost_ns = 27000000 AND saves_ns = "
-                                 "27000000 AND title NOT LIKE '%stream%' AND fix LIKE 'If data "
+                                 "27000000 AND title NOT LIKE '%stream%' AND fix LIKE '% the rest "
                                  "can be copied ahead,%while kernels run.'"),
                      1);
     assert_int_equal(totals_number("SELECT line FROM finding f JOIN place p ON p.id = f.place WHERE"
                                    " f.id = 1"),
                      78);
+    /* A library's thread copies, for the line at which the first one is. */
+    totals_execute("UPDATE call SET thread = 2 WHERE api = 72;"
+                   "UPDATE frame SET kind = 'native', file = NULL, line = NULL, library ="
+                   " '/p/site-packages/xla.so' WHERE stack IN (1, 2);"
+                   "DELETE FROM stack_place; DELETE FROM place; INSERT INTO stack VALUES (4, 1, 4);"
+                   "INSERT INTO frame (stack, depth, kind, function, file, line) VALUES"
+                   " (4, 0, 'python', 'main', '/home/a/train.py', 106)");
+    look_at(1, 50 * MS, "'R', -1", 4);
+    make();
+    assert_int_equal(totals_number("SELECT line FROM finding f JOIN place p ON p.id = f.place WHERE"
+                                   " f.id = 1"),
+                     106);
     /* At most the kernels' time is saved. */
     totals_execute("UPDATE gpu_op SET duration_ns = 1000000 WHERE kind = 1");
     make();
@@ -2231,6 +2262,23 @@ static void findings_of_a_full_device(void **state)
         1);
 }
 
+/* That the GPU computes for 85 % of the time is told before what the host loses. */
+static void a_device_that_computes_comes_first(void **state)
+{
+    (void)state;
+    for (int64_t i = 0; i < 30; i++) {
+        call(i + 1, 1, 71, i * 3 * MS, 10000);
+        operation(i + 1, 1, 1, i * 3 * MS, 2560000, i + 1);
+    }
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1); INSERT INTO frame (stack, depth, kind, "
+                   "function, file, line) VALUES (1, 0, 'python', 'train', 'train.py', 62);"
+                   "INSERT INTO call_stack SELECT id, 1 FROM call;"
+                   "UPDATE api SET gpu_work = 1 WHERE id = 71");
+    make();
+    assert_int_equal(totals_number("SELECT id FROM finding WHERE what = 'computing'"), 1);
+    assert_int_equal(totals_number("SELECT lost_ns FROM finding WHERE id = 2") >= 12 * MS, 1);
+}
+
 /* What the GPU waited for once says little of the steps; what it waited for in each of them does.
  */
 static void a_pause_in_a_loop_that_computes(void **state)
@@ -2512,6 +2560,7 @@ int main(void)
         TEST(pages_of_managed_memory),
         TEST(a_thread_that_waits_for_copies),
         TEST(a_look_tells_it),
+        TEST(long_pieces_are_told_by_their_like),
         TEST(a_thread_without_a_cpu),
         TEST(a_library_that_builds_code),
         TEST(a_line_that_works_and_waits),
@@ -2571,6 +2620,7 @@ int main(void)
         TEST(a_default_stream_that_others_do_not_wait_for),
         TEST(a_device_that_is_full_of_one_kernel),
         TEST(a_host_only_process_beside_another),
+        TEST(a_device_that_computes_comes_first),
         TEST(a_pause_in_a_loop_that_computes),
         TEST(a_device_that_computes),
         TEST(what_the_device_is_full_of),
