@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define GV_SPOOL_MAGIC   "GVSPOOL"
-#define GV_SPOOL_VERSION 17u
+#define GV_SPOOL_VERSION 18u
 #define GV_SPOOL_SUFFIX  ".spool"
 
 #define GV_SPOOL_SEGMENT_BYTES 16384u
@@ -444,18 +444,19 @@ struct gv_record_idle_sample {
         head; /* api: bytes of text; result: the system call that it is in, or -1 */
     /* GV_IDLE_BESIDE, GV_IDLE_LOCK: state, system call and target are those of `other`. */
     uint64_t at_ns;
-    uint64_t since_ns;    /* the look before it; 0: the first look at this thread */
-    uint32_t tid;         /* of the thread */
-    uint32_t other;       /* thread or process, see enum gv_idle_about; 0: none */
-    uint32_t stack;       /* number of a STACK, the thread's own; 0: none */
-    uint32_t other_stack; /* that of `other`; GV_IDLE_LOCK: of another thread that waits */
-    uint64_t delay_ns;    /* how long the thread, or the child, waited for a CPU since that look */
-    uint64_t cpu_ns;      /* and ran */
-    char state;           /* of the thread, or the child, as in /proc/PID/stat */
-    uint8_t about;        /* enum gv_idle_about */
-    uint8_t target;       /* enum gv_idle_target */
-    uint8_t signs;        /* enum gv_idle_signs */
-    uint32_t reserved32;
+    uint64_t since_ns;     /* the look before it; 0: the first look at this thread */
+    uint32_t tid;          /* of the thread */
+    uint32_t other;        /* thread or process, see enum gv_idle_about; 0: none */
+    uint32_t stack;        /* number of a STACK, the thread's own; 0: none */
+    uint32_t other_stack;  /* that of `other`; GV_IDLE_LOCK: of another thread that waits */
+    uint64_t delay_ns;     /* how long the thread, or the child, waited for a CPU since that look */
+    uint64_t cpu_ns;       /* and ran */
+    char state;            /* of the thread, or the child, as in /proc/PID/stat */
+    uint8_t about;         /* enum gv_idle_about */
+    uint8_t target;        /* enum gv_idle_target */
+    uint8_t signs;         /* enum gv_idle_signs */
+    uint16_t cpus;         /* that the thread may use; 0: not told */
+    uint16_t process_cpus; /* that the process used since that look, in hundredths */
 };
 
 struct gv_record_stack_copy {

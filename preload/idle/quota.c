@@ -11,6 +11,7 @@
 
 static char group[FOLDER_BYTES]; /* "": unknown */
 static uint64_t known_times;
+static unsigned cpus;
 
 /* "cpu" in "cpuset,cpu,cpuacct" */
 static bool has_cpu(const char *controllers, const char *end)
@@ -61,6 +62,17 @@ bool gv_quota_parse(const char *text, uint64_t *times)
     return true;
 }
 
+unsigned gv_quota_parse_cpus(const char *text)
+{
+    char *end;
+    uint64_t quota_us = strtoull(text, &end, 10);
+    uint64_t period_us = end != text && *text != '-' ? strtoull(end, NULL, 10) : 0;
+
+    if (!period_us || quota_us > (uint64_t)UINT16_MAX * period_us)
+        return 0;
+    return (unsigned)((quota_us + period_us - 1) / period_us);
+}
+
 static bool read_times(uint64_t *times)
 {
     char text[STAT_BYTES];
@@ -71,11 +83,14 @@ static bool read_times(uint64_t *times)
 /* Version 2, or 1. */
 static bool has_quota(void)
 {
-    char text[64];
+    char text[64] = "", quota[24], period[24];
 
-    if (gv_proc_read(text, sizeof text, "%s/cpu.max", group) > 0)
-        return text[0] != 'm';
-    return gv_proc_read(text, sizeof text, "%s/cpu.cfs_quota_us", group) > 0 && text[0] != '-';
+    if (gv_proc_read(text, sizeof text, "%s/cpu.max", group) <= 0 &&
+        gv_proc_read(quota, sizeof quota, "%s/cpu.cfs_quota_us", group) > 0 &&
+        gv_proc_read(period, sizeof period, "%s/cpu.cfs_period_us", group) > 0)
+        snprintf(text, sizeof text, "%s %s", quota, period);
+    cpus = gv_quota_parse_cpus(text);
+    return cpus != 0;
 }
 
 /* The group, or one above it: that with a quota. Reading it costs up to 0.1 ms, so one without a
@@ -100,6 +115,11 @@ void gv_quota_start(void)
         }
         *slash = 0;
     }
+}
+
+unsigned gv_quota_cpus(void)
+{
+    return group[0] ? cpus : 0;
 }
 
 bool gv_quota_was_used_up(void)

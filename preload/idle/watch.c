@@ -75,7 +75,9 @@ struct watched {
     uint32_t stack;
     enum gv_idle_target target;
     uint8_t signs;
-    int allowed; /* CPUs, if it may not use all; 0: all */
+    int allowed;             /* CPUs, if it may not use all; 0: all */
+    uint64_t process_cpu_ns; /* of the process, until the last look, */
+    uint64_t process_cpus;   /* and since the look before it, in hundredths of a CPU */
     bool waits_for_gil;
     bool has_seen_lock; /* since its first look */
     char path[GV_RECORD_TEXT_LIMIT];
@@ -102,9 +104,10 @@ static struct watched watched[KNOWN_MOST];
 static struct gv_child *children;
 static unsigned child_count, child_turn;
 static uint64_t started_ns, searched_ns, search_span_ns, alone_ns, spent_ns, quota_ns;
-static bool quota_was_used_up; /* then */
-static bool knows_locks;       /* in this round of looks */
-static int online;             /* CPUs */
+static bool quota_was_used_up;  /* then */
+static bool knows_locks;        /* in this round of looks */
+static uint64_t process_cpu_ns; /* at the beginning of this round */
+static int online;              /* CPUs */
 static uint32_t pid;
 static bool allowed_ptrace;
 static bool keeps_files;
@@ -251,6 +254,17 @@ static bool allows_ptrace(void)
     return allowed_ptrace;
 }
 
+/* How many CPUs it may use, also by the control group's quota. */
+static uint16_t usable_cpus(const struct watched *thread)
+{
+    unsigned cpus = (unsigned)(thread->allowed ? thread->allowed : online);
+    unsigned quota = gv_quota_cpus();
+
+    if (quota && quota < cpus)
+        cpus = quota;
+    return (uint16_t)(cpus < UINT16_MAX ? cpus : UINT16_MAX);
+}
+
 static uint8_t judge_signs(const struct watched *thread, const struct gv_python_gil *gil)
 {
     bool has_gil = gil->is_known && gil->holder == thread->chosen.tid;
@@ -310,6 +324,12 @@ static void write_sample(const struct watched *thread, union gv_record *record, 
         sample->signs |= GV_IDLE_HAS_GIL;
     if (sample->about == GV_IDLE_LOCK && thread->wants_lock)
         sample->signs |= GV_IDLE_WANTS_LOCK;
+    /* Of these there are several at one time. */
+    if (thread->since_ns && sample->about != GV_IDLE_LOCK && sample->about != GV_IDLE_CHILD) {
+        sample->cpus = usable_cpus(thread);
+        sample->process_cpus =
+            (uint16_t)(thread->process_cpus < UINT16_MAX ? thread->process_cpus : UINT16_MAX);
+    }
     if (gv_thread_write(&writer, GV_ROOM_CODE, record) && bytes)
         gv_thread_write_text(&writer, text, bytes, false);
 }
@@ -477,6 +497,14 @@ static bool has_run(const struct gv_thread_state *now, const struct gv_thread_st
     return now->cpu_ns != before->cpu_ns || now->delay_ns != before->delay_ns;
 }
 
+static uint64_t used_ns(clockid_t clock)
+{
+    struct timespec used = {0};
+
+    clock_gettime(clock, &used);
+    return (uint64_t)used.tv_sec * SECOND_NS + (uint64_t)used.tv_nsec;
+}
+
 /* Its CPU clock goes on while it has a CPU; schedstat lags behind. */
 static bool has_cpu(uint32_t tid, uint64_t cpu_ns)
 {
@@ -623,6 +651,9 @@ static bool look_at(struct watched *thread, const struct gv_python_gil *gil, boo
 
     thread->since_ns = thread->at_ns;
     thread->at_ns = gv_clock_now_ns();
+    thread->process_cpus = since(process_cpu_ns, thread->process_cpu_ns) * 100 /
+                           (since(thread->at_ns, thread->since_ns) + 1);
+    thread->process_cpu_ns = process_cpu_ns;
     if (!read_state(thread, thread->since_ns, &is_same)) {
         thread->at_ns = 0;
         return false;
@@ -665,6 +696,7 @@ static unsigned look_at_all(struct watched *waiting[THREADS_MOST])
     bool has_python = count && gv_python_look_begin(0, &gil);
 
     knows_locks = count && gv_locks_search(pid);
+    process_cpu_ns = used_ns(CLOCK_PROCESS_CPUTIME_ID);
     for (unsigned i = 0; i < count && !is_stopped(); i++) {
         struct watched *thread = recall(&chosen[i]);
 
@@ -721,17 +753,9 @@ static void look(void)
 
 /* ---- the thread ---- */
 
-static uint64_t cpu_ns(void)
-{
-    struct timespec used = {0};
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    return (uint64_t)used.tv_sec * SECOND_NS + (uint64_t)used.tv_nsec;
-}
-
 static void note_cost(void)
 {
-    uint64_t now_ns = cpu_ns();
+    uint64_t now_ns = used_ns(CLOCK_THREAD_CPUTIME_ID);
 
     if (!is_stopped())
         gv_own_cost_add(gv_process.spool.header->own_cost, GV_OWN_COST_THREAD, now_ns - spent_ns);

@@ -180,15 +180,22 @@ int gv_ingest_idle(struct gv_ingest *ingest, const struct gv_record_idle_sample 
         error = take_stack(ingest, sample, &stack);
     if (error)
         return error;
-    return GV_ADD(ingest->database, idle_sample, .process = ingest->process, .thread = thread,
-                  .at_ns = gv_ingest_time(ingest, sample->at_ns),
-                  .span_ns = first ? GV_ROW_NULL : (int64_t)(sample->at_ns - sample->since_ns),
-                  .about = sample->about, .state = state[0] ? state : NULL,
-                  .system_call = gv_row_known(sample->head.result),
-                  .target = (int64_t)sample->target, .signs = sample->signs,
-                  .pid_or_tid = (int64_t)sample->other, .stack = stack, .other_stack = other_stack,
-                  .delay_ns = first ? GV_ROW_NULL : (int64_t)sample->delay_ns,
-                  .cpu_ns = first ? GV_ROW_NULL : (int64_t)sample->cpu_ns, .text = text);
+    error = GV_ADD(ingest->database, idle_sample, .process = ingest->process, .thread = thread,
+                   .at_ns = gv_ingest_time(ingest, sample->at_ns),
+                   .span_ns = first ? GV_ROW_NULL : (int64_t)(sample->at_ns - sample->since_ns),
+                   .about = sample->about, .state = state[0] ? state : NULL,
+                   .system_call = gv_row_known(sample->head.result),
+                   .target = (int64_t)sample->target, .signs = sample->signs,
+                   .pid_or_tid = (int64_t)sample->other, .stack = stack, .other_stack = other_stack,
+                   .delay_ns = first ? GV_ROW_NULL : (int64_t)sample->delay_ns,
+                   .cpu_ns = first ? GV_ROW_NULL : (int64_t)sample->cpu_ns, .text = text);
+    if (error || first || !sample->cpus)
+        return error;
+    return GV_ADD(ingest->database, idle_sample_cpu,
+                  .sample = gv_database_last_id(ingest->database),
+                  .process_cpu_ns =
+                      (int64_t)((sample->at_ns - sample->since_ns) / 100 * sample->process_cpus),
+                  .cpus = sample->cpus);
 }
 
 int gv_ingest_idle_end(struct gv_ingest *ingest)

@@ -74,6 +74,7 @@ DELETE FROM main.gpu_sample WHERE start_ns + duration_ns < ?1;
 DELETE FROM main.jit WHERE start_ns < ?1;
 DELETE FROM main.overhead WHERE start_ns < ?1;
 DELETE FROM main.host_function WHERE start_ns + duration_ns < ?1;
+DELETE FROM main.idle_sample_cpu WHERE sample IN (SELECT id FROM main.idle_sample WHERE at_ns < ?1);
 DELETE FROM main.idle_sample WHERE at_ns < ?1;
 DELETE FROM main.sample_gpm WHERE sample IN (SELECT id FROM main.sample WHERE at_ns < ?1);
 DELETE FROM main.sample WHERE at_ns < ?1;

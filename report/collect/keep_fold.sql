@@ -45,6 +45,7 @@ INSERT INTO main.overhead SELECT * FROM trace.overhead WHERE start_ns < ?1;
 INSERT INTO main.gpu_module SELECT * FROM trace.gpu_module WHERE at_ns < ?1;
 INSERT INTO main.host_function SELECT * FROM trace.host_function WHERE coalesce(start_ns, 0) < ?1;
 INSERT INTO main.idle_sample SELECT * FROM trace.idle_sample WHERE at_ns < ?1;
+INSERT INTO main.idle_sample_cpu SELECT * FROM trace.idle_sample_cpu WHERE sample IN (SELECT id FROM main.idle_sample);
 
 -- name: leave_trace
 -- The analysis locks what is attached. The first minute of which the sums stay, if they are more than ?5.

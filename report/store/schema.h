@@ -18,7 +18,7 @@
 #ifndef GV_STORE_SCHEMA_H
 #define GV_STORE_SCHEMA_H
 
-#define GV_SCHEMA_VERSION 19
+#define GV_SCHEMA_VERSION 20
 /* The oldest readable version. A later version may add tables, and change those that
  * totals make, but no others of this one (report/store/trusted_schema.c). */
 #define GV_SCHEMA_VERSION_OLDEST 5

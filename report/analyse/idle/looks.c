@@ -40,7 +40,11 @@ struct verdict {
     int most;               /* and at any time */
     int times;              /* how often its workers were started */
     struct gv_idle_lock lock;
+    struct gv_idle_cpus cpus; /* native; else those of the worker that was seen most, */
+    int threads;              /* as are these */
 };
+
+#define GV_IDLE_THREADS 32 /* at one line; more are not told apart */
 
 /* How often a line was seen in the workers of a data loader, or in threads beside the one that
  * waits. */
@@ -50,6 +54,9 @@ struct worker {
     enum gv_account what;
     bool is_starved, is_pinned, is_importing;
     int64_t stack, count;
+    int32_t threads[GV_IDLE_THREADS]; /* their tids */
+    int thread_count;
+    struct gv_idle_cpus cpus;
 };
 
 /* A worker process of a data loader, when it was seen, and whether it had been started by then. */
@@ -110,6 +117,9 @@ enum idle_sample_column {
     IDLE_DELAY,
     IDLE_CPU,
     IDLE_TEXT,
+    IDLE_SPAN,
+    IDLE_PROCESS_CPU,
+    IDLE_CPUS,
     IDLE_IS_OWN, /* the thread has the lock that GV_IDLE_LOCK tells of */
 };
 
@@ -484,9 +494,32 @@ static int verdict_number(struct gv_idle_looks *looks, enum gv_account what, con
 #define GV_IDLE_WORKER_LINES 256
 #define GV_IDLE_LOADERS      1024
 
-static int worker_seen(struct gv_idle_looks *looks, struct verdict *verdict, int64_t at_ns,
+static void add_cpus(struct gv_idle_cpus *cpus, sqlite3_stmt *row)
+{
+    int64_t may_use = sqlite3_column_int64(row, IDLE_CPUS);
+
+    if (may_use <= 0) /* NULL: not known */
+        return;
+    cpus->may_use = !cpus->looks || may_use < cpus->may_use ? may_use : cpus->may_use;
+    cpus->looks++;
+    cpus->span_ns += (double)gv_time_column_duration(row, IDLE_SPAN);
+    cpus->process_ns += (double)gv_time_column_duration(row, IDLE_PROCESS_CPU);
+    cpus->thread_ns += (double)gv_time_column_duration(row, IDLE_CPU);
+}
+
+static void add_thread(struct worker *worker, int32_t tid)
+{
+    for (int i = 0; i < worker->thread_count; i++)
+        if (worker->threads[i] == tid)
+            return;
+    if (worker->thread_count < GV_IDLE_THREADS)
+        worker->threads[worker->thread_count++] = tid;
+}
+
+static int worker_seen(struct gv_idle_looks *looks, struct verdict *verdict, sqlite3_stmt *row,
                        struct worker seen)
 {
+    int64_t at_ns = gv_time_column(row, IDLE_AT);
     struct worker *worker = NULL;
     size_t lines = 0;
     int error = 0;
@@ -516,6 +549,8 @@ static int worker_seen(struct gv_idle_looks *looks, struct verdict *verdict, int
         verdict->workers = ++looks->worker_count;
     }
     worker->count++;
+    add_thread(worker, sqlite3_column_int(row, IDLE_OTHER));
+    add_cpus(&worker->cpus, row);
     return 0;
 }
 
@@ -680,9 +715,11 @@ static int take_sample(void *context, sqlite3_stmt *row)
         error = loader_seen(looks, row, other.what == GV_ACCOUNT_DATA);
     if (!error && other.line &&
         (worker.what != NOTHING || (what == GV_ACCOUNT_DATA && whom == GV_IDLE_CHILD)))
-        error = worker_seen(looks, &looks->verdicts[number], gv_time_column(row, IDLE_AT), worker);
+        error = worker_seen(looks, &looks->verdicts[number], row, worker);
     else if (!error && what == GV_ACCOUNT_THREAD_LOCK && own.waits)
         looks->verdicts[number].looks++; /* nobody was seen for whom it may wait */
+    if (!error && what == GV_ACCOUNT_NATIVE)
+        add_cpus(&looks->verdicts[number].cpus, row);
     return error ? error : sample_add(looks, row, number, about);
 }
 
@@ -725,6 +762,8 @@ static int name_workers(struct gv_idle_looks *looks)
         } else if (3 * most->count >= verdict->looks) {
             snprintf(detail, sizeof(detail), "%s (%s)", line, gv_account_say(most->what).meaning);
             verdict->beside = most->what;
+            verdict->cpus = most->cpus;
+            verdict->threads = is_running(most->what) ? most->thread_count : 0;
         } else {
             continue;
         }
@@ -819,6 +858,8 @@ static int tell(struct gv_idle_looks *looks, const struct sample *sample, gv_idl
                              .what = verdict->what,
                              .beside = verdict->beside,
                              .lock = verdict->lock,
+                             .cpus = verdict->cpus,
+                             .threads = verdict->threads,
                              .times = verdict->times,
                              .verdict = sample->verdict,
                              .stack = sample->stack ? sample->stack : verdict->stack,

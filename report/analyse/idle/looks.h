@@ -20,6 +20,15 @@ struct gv_idle_lock {
     int what_votes;         /* 0: not known */
 };
 
+/* The CPUs that a process used, in looks at one thread. */
+struct gv_idle_cpus {
+    int64_t looks;     /* that say it */
+    int64_t may_use;   /* so many CPUs: the thread, at any time */
+    double span_ns;    /* since the look before each, */
+    double process_ns; /* CPU time of the process then, */
+    double thread_ns;  /* and of the thread */
+};
+
 /* Texts are valid in the call. */
 struct gv_idle_look {
     int64_t at_ns;
@@ -27,6 +36,8 @@ struct gv_idle_look {
     unsigned what;   /* enum gv_account */
     unsigned beside; /* what another thread does, for which this one waits; GV_ACCOUNTS: none */
     struct gv_idle_lock lock; /* of all looks with this verdict */
+    struct gv_idle_cpus cpus; /* of all looks that say `beside`; native: of all with this verdict */
+    int threads;              /* how many threads did `beside` in turn, at one line; 0: none run */
     int times;        /* how often the workers were started for which it waits; 0: none are known */
     uint32_t verdict; /* the same number: the same account, detail and line */
     int64_t stack;    /* 0: none */

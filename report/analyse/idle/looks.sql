@@ -3,8 +3,8 @@
 -- name: looks
 SELECT thread, at_ns, process, about, state, system_call, target, signs, pid_or_tid,
     coalesce(stack, 0), coalesce(other_stack, 0), delay_ns, cpu_ns, text,
-    about = 4 AND pid_or_tid = coalesce((SELECT tid FROM thread WHERE id = idle_sample.thread), -thread)
-FROM idle_sample WHERE thread IS NOT NULL AND id > ?1 AND id <= ?2
+    span_ns, process_cpu_ns, cpus, about = 4 AND pid_or_tid = coalesce((SELECT tid FROM thread WHERE id = idle_sample.thread), -thread)
+FROM idle_sample LEFT JOIN idle_sample_cpu ON sample = id WHERE thread IS NOT NULL AND id > ?1 AND id <= ?2
 ORDER BY thread, at_ns, id;
 
 -- name: frames

@@ -31,7 +31,9 @@ static int verdict_of(struct gv_ledger *ledger, const struct gv_idle_look *look)
     verdict->what = look->what;
     verdict->beside = look->beside;
     verdict->times = look->times;
+    verdict->threads = look->threads;
     verdict->lock = look->lock;
+    verdict->cpus = look->cpus;
     if (!look->detail || (verdict->detail && strcmp(verdict->detail, look->detail) == 0))
         return 0;
     free(verdict->detail);

@@ -240,9 +240,10 @@ struct gv_ledger_stall {
 };
 
 struct gv_ledger_verdict {
-    uint32_t what, beside; /* beside, times: as in struct gv_idle_look */
-    int times;
+    uint32_t what, beside; /* these are as in struct gv_idle_look */
+    int times, threads;
     struct gv_idle_lock lock;
+    struct gv_idle_cpus cpus;
     char *detail; /* NULL: none */
 };
 

@@ -17,6 +17,11 @@
 #define WAITS_LEAST   10  /* a line that waits for each so many launches is slow for that */
 #define READS_LEAST   10  /* a step: fewer are values to log */
 
+#define TURNS_LEAST 3   /* threads: of two, one may only hand over to the other */
+#define CPUS_LOOKS  8   /* fewer say little of the CPUs that were used */
+#define CPUS_MOST   1.5 /* about one was used, */
+#define CPUS_LEAST  4   /* of many; fewer may be busy with other programs */
+
 static const char unlock[] = "Do it without the lock, so that threads do it in parallel: hold "
                              "the lock only for what needs it.";
 
@@ -261,10 +266,50 @@ static int say_waiting(const struct gv_ledger_telling *telling, struct gv_ledger
     return error;
 }
 
+/* How many CPUs the process used in this time of the looks, if it was about one of many; 0: it was
+ * not, or is not known. */
+static double one_cpu(const struct gv_idle_cpus *cpus, double ns)
+{
+    return cpus->looks >= CPUS_LOOKS && cpus->may_use >= CPUS_LEAST && ns > 0 &&
+                   cpus->process_ns < CPUS_MOST * ns
+               ? cpus->process_ns / ns
+               : 0;
+}
+
+/* Threads that are seen to run at one line, but never at once: a lock of Python's does not say who
+ * has it, or waits. */
+static void say_turns(struct gv_ledger_finding *finding, const struct gv_ledger_verdict *verdict)
+{
+    double used = one_cpu(&verdict->cpus, verdict->cpus.span_ns);
+
+    if (!(used > 0) || verdict->threads < TURNS_LEAST)
+        return;
+    gv_format_add(finding->title, sizeof(finding->title),
+                  ": %d threads take turns there, one at a time (the process used %.1f CPUs)",
+                  verdict->threads, used);
+    snprintf(finding->fix, sizeof(finding->fix),
+             "The threads take turns: hold the lock (or the GIL) only for what needs it, or use "
+             "processes.");
+}
+
+/* Native code that has all CPUs to itself, and uses one. */
+static void say_one_cpu(struct gv_ledger_finding *finding, const struct gv_idle_cpus *cpus)
+{
+    double used = one_cpu(cpus, cpus->thread_ns);
+
+    if (!(used > 0) || finding->phase != GV_LEDGER_MAIN || 2 * finding->lost_ns < finding->phase_ns)
+        return;
+    gv_format_add(finding->title, sizeof(finding->title), ", on %.1f of %lld CPUs", used,
+                  (long long)cpus->may_use);
+    gv_format_add(finding->fix, sizeof(finding->fix),
+                  " Or let it use more threads (OMP_NUM_THREADS, torch.set_num_threads()).");
+}
+
 /* Work on the CPU that a thread does while it has a lock, and others wait for that. */
 static int say_lock(const struct gv_ledger_telling *telling, struct gv_ledger_finding *finding,
-                    const struct gv_idle_lock *lock, uint32_t stack)
+                    const struct gv_ledger_verdict *verdict, uint32_t stack)
 {
+    const struct gv_idle_lock *lock = verdict ? &verdict->lock : NULL;
     const struct gv_ledger *ledger = telling->ledger;
     const struct gv_ledger_process *process =
         &ledger->processes[ledger->lanes[finding->lane].process];
@@ -275,6 +320,8 @@ static int say_lock(const struct gv_ledger_telling *telling, struct gv_ledger_fi
         finding->phase == GV_LEDGER_MAIN && finding->what != GV_ACCOUNT_NO_CPU &&
         (finding->what == GV_ACCOUNT_THREAD_LOCK || 2 * lock->own > lock->looks))
         return say_waiting(telling, finding, lock);
+    if (finding->what == GV_ACCOUNT_THREAD_LOCK && verdict)
+        say_turns(finding, verdict);
     if (finding->what != GV_ACCOUNT_NATIVE)
         return 0;
     for (size_t i = 0; i < GV_LEDGER_WAITED_AT && !error; i++) {
@@ -289,8 +336,10 @@ static int say_lock(const struct gv_ledger_telling *telling, struct gv_ledger_fi
                       ", while %.1f threads wait for a lock that this thread holds (%s)",
                       (double)at->looks / process->rounds, where.text);
         snprintf(finding->fix, sizeof(finding->fix), "%s", unlock);
-        break;
+        return 0;
     }
+    if (!error && verdict)
+        say_one_cpu(finding, &verdict->cpus);
     return error;
 }
 
@@ -513,7 +562,7 @@ int gv_ledger_tell(const struct gv_ledger_telling *telling, struct gv_ledger_fin
         may_read(finding->what))
         error = say_reads(telling, finding);
     if (!error && finding->lost_ns >= finding->phase_ns / LOCKED_LEAST)
-        error = say_lock(telling, finding, verdict ? &verdict->lock : NULL, most->stack);
+        error = say_lock(telling, finding, verdict, most->stack);
     if (!error && finding->phase == GV_LEDGER_MAIN &&
         runs_on_host(finding->what == GV_ACCOUNT_WAITS ? most->what : finding->what))
         error = gv_ledger_tell_managed(telling->ledger->trace, finding);

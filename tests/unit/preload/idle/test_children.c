@@ -146,6 +146,18 @@ static void a_group_says_how_often_it_was_throttled(void **unused)
     assert_false(gv_quota_parse("xnr_throttled 3", &times));
 }
 
+static void a_quota_is_worth_so_many_cpus(void **unused)
+{
+    (void)unused;
+    assert_int_equal(gv_quota_parse_cpus("150000 100000\n"), 2);
+    assert_int_equal(gv_quota_parse_cpus("400000\n 100000\n"), 4);
+    assert_int_equal(gv_quota_parse_cpus("max 100000\n"), 0);
+    assert_int_equal(gv_quota_parse_cpus("-1\n 100000\n"), 0);
+    assert_int_equal(gv_quota_parse_cpus("100000 0"), 0);
+    assert_int_equal(gv_quota_parse_cpus("100000"), 0);
+    assert_int_equal(gv_quota_parse_cpus(""), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -153,6 +165,7 @@ int main(void)
         cmocka_unit_test(descendants_are_found),
         cmocka_unit_test(the_group_of_the_cpu_is_found),
         cmocka_unit_test(a_group_says_how_often_it_was_throttled),
+        cmocka_unit_test(a_quota_is_worth_so_many_cpus),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

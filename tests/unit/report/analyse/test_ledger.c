@@ -771,6 +771,119 @@ static void native_code_says_what_it_calls(void **state)
                      1);
 }
 
+/* What the process used of the CPUs, in the first so many looks; used 0: not known. */
+static void cpus_of_looks(int looks, double used, int cpus)
+{
+    char sql[384];
+
+    totals_execute("DELETE FROM idle_sample_cpu; UPDATE idle_sample SET span_ns = 8000000, cpu_ns ="
+                   " iif(about = 0, 7800000, 0), delay_ns = 0");
+    if (used <= 0)
+        return;
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO idle_sample_cpu SELECT id, iif(about = 0, cpu_ns, span_ns) * %.2f, %d "
+             "FROM idle_sample WHERE id <= %d",
+             used, cpus, looks);
+    totals_execute(sql);
+}
+
+static void native_code_on_one_cpu_of_many(void **state)
+{
+    static const struct {
+        double used;
+        int cpus, signs, looks;
+        const char *title;
+    } cases[] = {
+        {1.04, 16, 0, 16, "running native code on the CPU, on 1.0 of 16 CPUs"},
+        {1.42, 4, 0, 8, "running native code on the CPU, on 1.4 of 4 CPUs"},
+        {1.04, 16, 0, 7, "running native code on the CPU"},
+        {1.60, 16, 0, 16, "running native code on the CPU"},
+        {1.04, 3, 0, 16, "running native code on the CPU"},
+        {0, 0, 0, 16, "running native code on the CPU"},
+        {1.04, 16, 68, 16, "running Python"}, /* with the GIL */
+    };
+
+    (void)state;
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1);"
+                   "INSERT INTO frame (stack, depth, kind, function, file, line) VALUES"
+                   " (1, 0, 'python', 'step', '/home/a/train.py', 80)");
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 71, 160 * MS, 10000);
+    operation(1, 1, 1, 10 * MS, 10 * MS, 1);
+    operation(2, 1, 1, 160 * MS, 10 * MS, 2);
+    for (int i = 0; i < 16; i++)
+        look_at(1, (25 + 8 * i) * MS, "'R', -1", 1);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char sql[512];
+        snprintf(sql, sizeof(sql), "UPDATE idle_sample SET signs = %d", cases[i].signs);
+        totals_execute(sql);
+        cpus_of_looks(cases[i].looks, cases[i].used, cases[i].cpus);
+        make();
+        snprintf(
+            sql, sizeof(sql),
+            "SELECT title = '%s' AND (fix LIKE '%%OMP_NUM_THREADS%%') = (title LIKE '%% of %%')"
+            " FROM finding WHERE phase = 1",
+            cases[i].title);
+        if (totals_number(sql) != 1)
+            fail_msg("%zu: not %s", i, cases[i].title);
+    }
+    /* Native code is less than half of the phase. */
+    totals_execute("UPDATE idle_sample SET signs = iif(id > 6, 68, 0)");
+    cpus_of_looks(16, 1.04, 16);
+    make();
+    assert_int_equal(has_finding("what = 'native' AND title LIKE '% of 16 CPUs'"), 0);
+}
+
+/* A pool's threads run at one line, each seen there in some looks, under a lock of Python's. */
+static void threads_that_take_turns(void **state)
+{
+    static const struct {
+        double used;
+        int cpus, threads;
+        const char *words, *state_and_call;
+    } cases[] = {
+        {1.02, 16, 8, ": 8 threads take turns there, one at a time (the process used 1.0 CPUs)",
+         "state = 'R', system_call = NULL"},
+        {1.02, 16, 3, ": 3 threads take turns there, one at a time (the process used 1.0 CPUs)",
+         "state = 'R', system_call = NULL"},
+        {1.02, 16, 2, "", "state = 'R', system_call = NULL"},
+        {1.60, 16, 8, "", "state = 'R', system_call = NULL"},
+        {1.02, 2, 8, "", "state = 'R', system_call = NULL"},
+        {0, 0, 8, "", "state = 'R', system_call = NULL"},
+        {0.10, 16, 8, "", "state = 'D', system_call = 0, target = 1"}, /* they read a file */
+    };
+
+    (void)state;
+    totals_execute("INSERT INTO stack VALUES (1, 1, 1), (2, 1, 2);"
+                   "INSERT INTO frame (stack, depth, kind, function, file, line) VALUES"
+                   " (1, 0, 'python', 'wait', '/usr/lib/python3.12/threading.py', 355),"
+                   " (1, 1, 'python', 'next_batch', '/home/a/tiles.py', 106),"
+                   " (2, 0, 'python', 'read', '/home/a/tiles.py', 72)");
+    call(1, 1, 71, 10 * MS, 10000);
+    call(2, 1, 71, 160 * MS, 10000);
+    operation(1, 1, 1, 10 * MS, 10 * MS, 1);
+    operation(2, 1, 1, 160 * MS, 10 * MS, 2);
+    for (int i = 0; i < 16; i++)
+        look_at(1, (25 + 8 * i) * MS, "'R', NULL", 1);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char sql[512];
+        snprintf(sql, sizeof(sql),
+                 "UPDATE idle_sample SET about = 3, other_stack = 2, target = 0, pid_or_tid = 200 +"
+                 " id %% %d, %s",
+                 cases[i].threads, cases[i].state_and_call);
+        totals_execute(sql);
+        cpus_of_looks(16, cases[i].used, cases[i].cpus);
+        make();
+        snprintf(sql, sizeof(sql),
+                 "SELECT title LIKE 'waiting for another thread: read, tiles.py:72 (%%)%s' AND"
+                 " (fix LIKE 'The threads take turns%%') = (title LIKE '%%turns%%') FROM finding"
+                 " WHERE what = 'thread-lock' AND phase = 1",
+                 cases[i].words);
+        if (totals_number(sql) != 1)
+            fail_msg("%zu: not %s", i, cases[i].words);
+    }
+}
+
 /* Four times a library works, then loads what lies in no file: a compiler without Python's frames.
  */
 static void a_library_that_builds_code(void **state)
@@ -2469,6 +2582,8 @@ int main(void)
         TEST(workers_without_a_cpu),
         TEST(a_thread_that_has_the_gil),
         TEST(native_code_says_what_it_calls),
+        TEST(native_code_on_one_cpu_of_many),
+        TEST(threads_that_take_turns),
         TEST(what_waits_claim_of_each_step),
         TEST(what_waits_claim_of_a_long_step),
         TEST(the_last_step_is_no_slow_one),

@@ -68,6 +68,8 @@ static void a_look_becomes_a_row(void **state)
     sample.idle_sample.about = GV_IDLE_CHILD;
     sample.idle_sample.target = GV_IDLE_TARGET_FILE;
     sample.idle_sample.signs = GV_IDLE_IN_PYTHON;
+    sample.idle_sample.cpus = 16;
+    sample.idle_sample.process_cpus = 250;
     append(&sample);
     fixture_text(&spool, LOOKER, "/data/x.\xff", false);
     spool.threads[LOOKER - 1].segment->thread = GV_SPOOL_IDLE_THREAD;
@@ -82,6 +84,9 @@ static void a_look_becomes_a_row(void **state)
                " AND k.number = 4 AND f.line = 12 AND o.number = 5 AND s.delay_ns = 5"
                " AND s.cpu_ns = 0 AND s.text = '/data/x.' || char(65533)"),
         1);
+    assert_int_equal(number("SELECT count(*) FROM idle_sample s JOIN idle_sample_cpu c ON c.sample "
+                            "= s.id WHERE c.process_cpu_ns = 50000 AND c.cpus = 16"),
+                     1);
     assert_int_equal(number("SELECT count(*) FROM threads"), 1);
 }
 
@@ -91,6 +96,7 @@ static void what_a_first_look_cannot_say_is_null(void **state)
 
     sample.idle_sample.tid = 5; /* of no thread with calls */
     sample.idle_sample.state = '\x01';
+    sample.idle_sample.cpus = 16;
     append(&sample);
     recover();
     assert_int_equal(
@@ -98,6 +104,7 @@ static void what_a_first_look_cannot_say_is_null(void **state)
                " AND state IS NULL AND system_call IS NULL AND pid_or_tid IS NULL AND stack IS NULL"
                " AND other_stack IS NULL AND delay_ns IS NULL AND cpu_ns IS NULL AND text IS NULL"),
         1);
+    assert_int_equal(number("SELECT count(*) FROM idle_sample_cpu"), 0);
 }
 
 /* The system gave the number of an ended thread to a new one. */

@@ -311,6 +311,27 @@ static void texts_of_old_ranges_go(void **state)
 }
 
 /* Nothing was seen between the folded time and its start. */
+/* With what they say of the process. */
+static void old_looks_go(void **state)
+{
+    sqlite3 *trace;
+
+    run_minutes(1);
+    assert_int_equal(sqlite3_open(fixture.trace, &trace), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(trace,
+                     "INSERT INTO idle_sample (id, process, thread, at_ns, span_ns, about, target,"
+                     " signs) VALUES (1, 1, 1, 30000000000, 9, 0, 0, 0), (2, 1, 1, 420000000000, 9,"
+                     " 0, 0, 0); INSERT INTO idle_sample_cpu VALUES (1, 9, 4), (2, 9, 4)",
+                     NULL, NULL, NULL),
+        SQLITE_OK);
+    sqlite3_close(trace);
+    run_minutes(8);
+    finish();
+    expect_text("SELECT group_concat(id) FROM idle_sample", "2");
+    expect_text("SELECT group_concat(sample) FROM idle_sample_cpu", "2");
+}
+
 static void a_gpu_side_begins_later(void **state)
 {
     atomic_store(&spool.writer.header->gpu.started_ns,
@@ -495,6 +516,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(sums_are_those_of_the_whole_trace, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(each_minute_is_busy_or_idle, open_often, close_keep),
         cmocka_unit_test_setup_teardown(texts_of_old_ranges_go, open_keep, close_keep),
+        cmocka_unit_test_setup_teardown(old_looks_go, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(a_gpu_side_begins_later, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(what_later_calls_need_stays, open_keep, close_keep),
         cmocka_unit_test_setup_teardown(a_reader_delays_it, open_keep, close_keep),
