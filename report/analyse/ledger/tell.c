@@ -288,8 +288,8 @@ static void say_turns(struct gv_ledger_finding *finding, const struct gv_ledger_
                   ": %d threads take turns there, one at a time (the process used %.1f CPUs)",
                   verdict->threads, used);
     snprintf(finding->fix, sizeof(finding->fix),
-             "The threads take turns: hold the lock (or the GIL) only for what needs it, or use "
-             "processes.");
+             "Let them work at once: hold the lock (or the GIL) only for what needs it, hand out "
+             "several pieces of work at a time, or use processes.");
 }
 
 /* Native code that has all CPUs to itself, and uses one. */

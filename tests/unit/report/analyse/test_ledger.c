@@ -876,7 +876,7 @@ static void threads_that_take_turns(void **state)
         make();
         snprintf(sql, sizeof(sql),
                  "SELECT title LIKE 'waiting for another thread: read, tiles.py:72 (%%)%s' AND"
-                 " (fix LIKE 'The threads take turns%%') = (title LIKE '%%turns%%') FROM finding"
+                 " (fix LIKE 'Let them work at once%%') = (title LIKE '%%turns%%') FROM finding"
                  " WHERE what = 'thread-lock' AND phase = 1",
                  cases[i].words);
         if (totals_number(sql) != 1)
@@ -1593,6 +1593,16 @@ static void what_a_library_does_again(void **state)
     assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE title LIKE 'allocates "
                                    "memory again: %'"),
                      2);
+    /* If no steps are known, a library's plans are; allocating as often may be needed. */
+    totals_execute("DELETE FROM step; DELETE FROM step_series");
+    make();
+    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE title LIKE '% again: %'"),
+                     0);
+    totals_execute("UPDATE frame SET function = 'cufftMakePlanMany' WHERE depth = 0");
+    make();
+    assert_int_equal(totals_number("SELECT count(*) FROM finding WHERE title LIKE 'makes a plan "
+                                   "again: 80 %'"),
+                     1);
 }
 
 /* Each step of 1 ms frees for 0.4 ms, to make room. */
@@ -1709,7 +1719,10 @@ static void copies_to_the_device_and_back(void **state)
     totals_execute("UPDATE gpu_op SET copy_kind = 17 WHERE kind = 2;"
                    "INSERT INTO call_stack SELECT id, 1 FROM call WHERE id > 100");
     steps(always_alike);
-    assert_int_equal(has_finding("title LIKE 'only copies%' AND fix LIKE 'Copy from pinned%'"), 1);
+    assert_int_equal(
+        has_finding(
+            "title LIKE 'only copies%' AND fix LIKE 'Keep on the GPU what % pinned memory%'"),
+        1);
     totals_execute("UPDATE gpu_stack SET launches = 20 WHERE copy_kind = 18");
     make();
     assert_int_equal(
