@@ -2,6 +2,7 @@
 
 import os
 import re
+import subprocess
 
 import harness
 import stored
@@ -40,6 +41,17 @@ class Words(harness.Case):
                                ("'ledger' and 'ledger_lines'", "diff", "a", "b", "-s", "idle")):
             with self.subTest(words):
                 self.assertIn(wanted, self.refused(*words).rpartition("; ")[2])
+
+    def test_bash_completes_values_of_options(self):
+        script = self.path("complete.sh")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(self.command("help", "--completion", "bash", sim=False).out
+                       + 'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _gpuverify; echo "${COMPREPLY[@]}"\n')
+        # bash takes "=" for a word of its own.
+        for words, wanted in ((("--gpu", "s"), "sampled"), (("--gpu", "=", "s"), "sampled"), (("--gpu", "="), "auto on off sampled")):
+            with self.subTest(words):
+                done = subprocess.run(["bash", script, "gpuverify", "run", *words], capture_output=True, text=True, check=True)
+                self.assertEqual(done.stdout.strip(), wanted)
 
     def test_options_that_would_be_ignored_are_refused(self):
         self.make()

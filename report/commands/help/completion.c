@@ -115,6 +115,8 @@ void gv_completion_print_bash(FILE *out)
           "_gpuverify() {\n"
           "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
           "    local command=${COMP_WORDS[1]} words='' files=''\n"
+          "    if [ \"$word\" = = ]; then word=''; fi\n"
+          "    if [ \"$before\" = = ]; then before=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
           "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
           "        mapfile -t COMPREPLY < <(compgen -W '--help --library --version",
           out);
