@@ -12,7 +12,7 @@ void gv_quota_start(void);
 /* Whether the quota was used up since it was last asked. Reads a file. False: unknown. */
 bool gv_quota_was_used_up(void);
 
-/* How many CPUs it is worth, rounded up; 0: there is none. */
+/* How many CPUs the quota allows, rounded up; 0: there is no quota. */
 unsigned gv_quota_cpus(void);
 
 /* The folder of the CPU controller's group, from the text of /proc/PID/cgroup. False: none. */

@@ -76,7 +76,8 @@ struct watched {
     enum gv_idle_target target;
     uint8_t signs;
     int allowed;             /* CPUs, if it may not use all; 0: all */
-    uint64_t process_cpu_ns; /* of the process, until the last look, */
+    uint64_t round_ns;       /* when the round of the last look began, */
+    uint64_t process_cpu_ns; /* CPU time of the process by then, */
     uint64_t process_cpus;   /* and since the look before it, in hundredths of a CPU */
     bool waits_for_gil;
     bool has_seen_lock; /* since its first look */
@@ -104,10 +105,10 @@ static struct watched watched[KNOWN_MOST];
 static struct gv_child *children;
 static unsigned child_count, child_turn;
 static uint64_t started_ns, searched_ns, search_span_ns, alone_ns, spent_ns, quota_ns;
-static bool quota_was_used_up;  /* then */
-static bool knows_locks;        /* in this round of looks */
-static uint64_t process_cpu_ns; /* at the beginning of this round */
-static int online;              /* CPUs */
+static bool quota_was_used_up;            /* then */
+static bool knows_locks;                  /* in this round of looks */
+static uint64_t round_ns, process_cpu_ns; /* when this round began, and of the process by then */
+static int online;                        /* CPUs */
 static uint32_t pid;
 static bool allowed_ptrace;
 static bool keeps_files;
@@ -324,7 +325,7 @@ static void write_sample(const struct watched *thread, union gv_record *record, 
         sample->signs |= GV_IDLE_HAS_GIL;
     if (sample->about == GV_IDLE_LOCK && thread->wants_lock)
         sample->signs |= GV_IDLE_WANTS_LOCK;
-    /* Of these there are several at one time. */
+    /* A look may write several records about locks and children; only one has the CPU time. */
     if (thread->since_ns && sample->about != GV_IDLE_LOCK && sample->about != GV_IDLE_CHILD) {
         sample->cpus = usable_cpus(thread);
         sample->process_cpus =
@@ -651,8 +652,10 @@ static bool look_at(struct watched *thread, const struct gv_python_gil *gil, boo
 
     thread->since_ns = thread->at_ns;
     thread->at_ns = gv_clock_now_ns();
-    thread->process_cpus = since(process_cpu_ns, thread->process_cpu_ns) * 100 /
-                           (since(thread->at_ns, thread->since_ns) + 1);
+    if (thread->since_ns)
+        thread->process_cpus = since(process_cpu_ns, thread->process_cpu_ns) * 100 /
+                               (since(round_ns, thread->round_ns) + 1);
+    thread->round_ns = round_ns;
     thread->process_cpu_ns = process_cpu_ns;
     if (!read_state(thread, thread->since_ns, &is_same)) {
         thread->at_ns = 0;
@@ -696,7 +699,8 @@ static unsigned look_at_all(struct watched *waiting[THREADS_MOST])
     bool has_python = count && gv_python_look_begin(0, &gil);
 
     knows_locks = count && gv_locks_search(pid);
-    process_cpu_ns = used_ns(CLOCK_PROCESS_CPUTIME_ID);
+    round_ns = gv_clock_now_ns();
+    process_cpu_ns = count ? used_ns(CLOCK_PROCESS_CPUTIME_ID) : 0;
     for (unsigned i = 0; i < count && !is_stopped(); i++) {
         struct watched *thread = recall(&chosen[i]);
 

@@ -24,7 +24,7 @@
 struct gv_running_stack {
     struct gv_unwind_stack stack;
     unsigned char bytes[GV_RUNNING_STACK_BYTES];
-    void (*while_stopped)(void *context); /* reads what else may not change; or NULL */
+    void (*while_stopped)(void *context); /* called while the thread is stopped; may be NULL */
     void *context;
 };
 

@@ -16,6 +16,7 @@
 #define LOW            (1u << 20) /* below is no object */
 #define TRIES          3
 #define FRAMES_MOST_NS 100000000u /* of a thread at one look */
+#define COPY_MOST_NS   500000u    /* while it is stopped */
 #define PTHREAD_BYTES  1024u      /* in which glibc has a thread's number */
 
 /* False also when it takes too long: nobody can let it read for ever. */
@@ -292,14 +293,16 @@ void gv_look_python_copy(struct gv_look_python *python, uint32_t tid)
     if (!state || !python->head_bytes || !gv_python_read_innermost(layout, python, state, &at))
         return;
     python->copied_tid = tid;
+    python->late_ns = gv_monotonic_ns() + COPY_MOST_NS;
     while (at && python->copies < GV_LOOK_PYTHON_COPIES) {
         struct gv_look_python_copy *copy = &python->copy[python->copies];
         if (!read_in(python, copy->head, at, python->head_bytes))
-            return;
+            break;
         copy->at = at;
         python->copies++;
         memcpy(&at, copy->head + layout->previous, sizeof(at));
     }
+    python->late_ns = 0;
 }
 
 /* While the thread runs, the chain may lead into a frame that is left meanwhile: it then has no

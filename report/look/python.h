@@ -53,7 +53,8 @@ int gv_look_python_find(uint32_t pid, const struct gv_outside_objects *objects,
                         struct gv_look_python *python);
 /* Reads its threads and the GIL anew. `tids`: the process's threads. */
 void gv_look_python_threads(struct gv_look_python *python, const uint32_t *tids, size_t count);
-/* Copies the frames of a thread that is stopped, in some 20 us. */
+/* Copies the frames of a thread that is stopped: the innermost so many, in about 1 us each and at
+ * most 0.5 ms. */
 void gv_look_python_copy(struct gv_look_python *python, uint32_t tid);
 /* The frames of a thread, innermost first, as they were copied, or else as they are; 0: it runs no
  * Python, or that cannot be said now. The copies are used up. */

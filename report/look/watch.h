@@ -5,7 +5,7 @@
  * trace.
  *
  * Nothing is written to the process. A blocked thread is never stopped; one that runs is, for
- * 0.3 ms at each look, for its native frames (report/collect/running_stack.h).
+ * 0.3 ms at each look, for its frames (report/collect/running_stack.h).
  *
  * One thread. 0 or -errno.
  */

@@ -1,5 +1,5 @@
 """A decoding loop: the replay of a CUDA graph, and a synchronisation of the stream, each step. With STEPS_EAGER, the
-launches of its kernels instead. STEPS_TOKENS: so many times a step."""
+launches of its kernels instead. STEPS_TOKENS=N: N times a step."""
 
 import os
 

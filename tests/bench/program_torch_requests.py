@@ -1,4 +1,4 @@
-"""A server: each request decodes ten tokens without a graph; it then has none for nine times as long."""
+"""A server: each request decodes ten tokens without a graph; then it is idle for nine times as long."""
 
 import os
 

@@ -101,7 +101,7 @@ def measure(bench, name, file):
         told_s = recorded_s + len(found) / 2 * steps.SLICE_S  # and the warm-up
         rows.append((mode, statistics.median(each[1] / each[-1] / 1e3 for each in found if each[0] == "off"), *ratios,
                      stacks["count"], stacks["total_ns"] / stacks["count"] / 1e3 if stacks["count"] else None, stacks["lost"],
-                     stacks["own_ns"] is not None and 100 * stacks["own_ns"] / 1e9 / told_s, used_s and 100 * used_s / recorded_s))
+                     None if stacks["own_ns"] is None else 100 * stacks["own_ns"] / 1e9 / told_s, used_s and 100 * used_s / recorded_s))
     bench.table((f"{name}: recorded / stopped", "a step, stopped, us", *TIMES, "stacks", "us each, as the trace tells it",
                  "stacks lost", "own_cost, % of what was recorded", "collector: CPU time, % of the recorded time"), rows)
 

@@ -385,7 +385,7 @@ with concurrent.futures.ThreadPoolExecutor(8) as pool:
         self.assertEqual(trace.execute(f"SELECT count(*) {looks} AND (span_ns IS NULL) <> (cpus IS NULL)").fetchone()[0], 0)
         threads, used, cpus = trace.execute("SELECT count(DISTINCT pid_or_tid), sum(process_cpu_ns) * 1.0 / sum(span_ns),"
                                             f" max(cpus) {looks} AND about = 3").fetchone()
-        self.assertGreater(threads, 2)
+        self.assertGreater(threads, 1)
         self.assertTrue(0.1 < used < 1.5, used)
         self.assertTrue(0 < cpus <= os.cpu_count(), cpus)
 

@@ -179,7 +179,7 @@ static void fuzz_damage(const uint8_t *data, size_t size)
 
 /* ---- reading ---- */
 
-static void read_python(long minor)
+static void read_python(long minor, bool is_copied)
 {
     static struct gv_look_python_frame frames[GV_LOOK_PYTHON_FRAMES];
     static struct gv_look_python python;
@@ -196,7 +196,7 @@ static void read_python(long minor)
     gv_look_python_threads(&python, (const uint32_t[]){FUZZ_TID, 8}, 2);
     if (python.threads > GV_LOOK_PYTHON_THREADS)
         abort();
-    if (minor % 2)
+    if (is_copied)
         gv_look_python_copy(&python, FUZZ_TID);
     size_t count = gv_look_python_frames(&python, FUZZ_TID, frames);
     if (count > GV_LOOK_PYTHON_FRAMES)
@@ -242,7 +242,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     put_interpreter(&layout);
     fuzz_damage(data + (size > 0), size - (size > 0));
-    read_python(minor);
+    read_python(minor, size && data[0] & 32);
     if (size && data[0] & 64)
         read_library();
     memcpy(fuzz_library, keep, fuzz_library_bytes);

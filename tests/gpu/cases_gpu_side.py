@@ -68,13 +68,13 @@ def own_profiler_case(script, packages, arguments=(), outside=50, **environment)
 
 
 def sampled_beside_a_profiler(script, packages, arguments=()):
-    """Samples of GPU times need no CUPTI: the program's own profiler sees what it sees without us, and they go on."""
+    """Samples of GPU times need no CUPTI: the program's own profiler sees what it sees without us."""
     def case(bench, folder):
         done = both_at_once(bench, bench.python(script, *packages) + list(arguments), folder, GPUVERIFY_GPU="sampled")
         with trace_of(folder) as trace:
             samples = one(trace, "SELECT count(*) FROM gpu_sample")
             measured = one(trace, "SELECT count(*) FROM scaled WHERE total_ns > 0")
-        check(measured > 0, f"{samples} samples")  # JAX launches its kernels so that events would hold them up
+        check(measured > 0, f"{samples} samples")  # JAX's kernels get no events (docs/sampled.md); its copies do
         return f"{done.stdout.splitlines()[0]}; {samples} samples of {measured} kinds of work"
     return case
 
@@ -194,7 +194,7 @@ def under_mps(bench, folder):
 
 @times_itself
 def beside_a_client_of_mps(bench, folder):
-    """The other client is named, the service itself is none."""
+    """The other client is named, by its own process number."""
     command = bench.python("gpu_full_of.py")
     with multi_process_service(folder) as places:
         done = bench.run([*command, "idle", "0.1"], folder, False, **places)

@@ -275,7 +275,7 @@ def in_nccl(gpu):
     unique = (ctypes.c_char * 128)()
     if "RANK" not in os.environ:
         must(nccl.ncclGetUniqueId(unique))
-        # NCCL refuses two ranks on one GPU of one host. As of two hosts they meet over TCP.
+        # NCCL refuses two ranks on one GPU of one host. With different host ids, they meet over TCP.
         ranks = [subprocess.Popen([sys.executable, __file__, "nccl"], stdout=subprocess.PIPE,
                                   env={**os.environ, "RANK": str(rank), "UNIQUE_ID": bytes(unique).hex(),
                                        **({"NCCL_HOSTID": str(rank)} if gpu.count() == 1 else {})}) for rank in range(2)]

@@ -40,11 +40,9 @@ struct verdict {
     int most;               /* and at any time */
     int times;              /* how often its workers were started */
     struct gv_idle_lock lock;
-    struct gv_idle_cpus cpus; /* native; else those of the worker that was seen most, */
-    int threads;              /* as are these */
+    struct gv_idle_cpus cpus; /* of native code; else of the worker that was seen most */
+    int threads;              /* of that worker: how many took turns */
 };
-
-#define GV_IDLE_THREADS 32 /* at one line; more are not told apart */
 
 /* How often a line was seen in the workers of a data loader, or in threads beside the one that
  * waits. */
@@ -54,8 +52,9 @@ struct worker {
     enum gv_account what;
     bool is_starved, is_pinned, is_importing;
     int64_t stack, count;
-    int32_t threads[GV_IDLE_THREADS]; /* their tids */
-    int thread_count;
+    int32_t threads[GV_IDLE_THREADS_MOST]; /* their tids */
+    int thread_count, last;                /* of threads; the one that was seen last */
+    uint32_t came_back;                    /* a bit for each that was seen again after another */
     struct gv_idle_cpus cpus;
 };
 
@@ -507,13 +506,20 @@ static void add_cpus(struct gv_idle_cpus *cpus, sqlite3_stmt *row)
     cpus->thread_ns += (double)gv_time_column_duration(row, IDLE_CPU);
 }
 
+/* Threads that take turns come back. Those that are made anew, one after the other, do not. */
 static void add_thread(struct worker *worker, int32_t tid)
 {
-    for (int i = 0; i < worker->thread_count; i++)
-        if (worker->threads[i] == tid)
-            return;
-    if (worker->thread_count < GV_IDLE_THREADS)
-        worker->threads[worker->thread_count++] = tid;
+    int at = 0;
+
+    while (at < worker->thread_count && worker->threads[at] != tid)
+        at++;
+    if (at == GV_IDLE_THREADS_MOST)
+        return;
+    if (at < worker->thread_count && at != worker->last)
+        worker->came_back |= 1u << at;
+    worker->threads[at] = tid;
+    worker->last = at;
+    worker->thread_count += at == worker->thread_count;
 }
 
 static int worker_seen(struct gv_idle_looks *looks, struct verdict *verdict, sqlite3_stmt *row,
@@ -763,7 +769,7 @@ static int name_workers(struct gv_idle_looks *looks)
             snprintf(detail, sizeof(detail), "%s (%s)", line, gv_account_say(most->what).meaning);
             verdict->beside = most->what;
             verdict->cpus = most->cpus;
-            verdict->threads = is_running(most->what) ? most->thread_count : 0;
+            verdict->threads = is_running(most->what) ? __builtin_popcount(most->came_back) : 0;
         } else {
             continue;
         }

@@ -20,10 +20,12 @@ struct gv_idle_lock {
     int what_votes;         /* 0: not known */
 };
 
+#define GV_IDLE_THREADS_MOST 32 /* at one line; more are not told apart */
+
 /* The CPUs that a process used, in looks at one thread. */
 struct gv_idle_cpus {
     int64_t looks;     /* that say it */
-    int64_t may_use;   /* so many CPUs: the thread, at any time */
+    int64_t may_use;   /* the fewest CPUs that the thread might use */
     double span_ns;    /* since the look before each, */
     double process_ns; /* CPU time of the process then, */
     double thread_ns;  /* and of the thread */
@@ -36,11 +38,12 @@ struct gv_idle_look {
     unsigned what;   /* enum gv_account */
     unsigned beside; /* what another thread does, for which this one waits; GV_ACCOUNTS: none */
     struct gv_idle_lock lock; /* of all looks with this verdict */
-    struct gv_idle_cpus cpus; /* of all looks that say `beside`; native: of all with this verdict */
-    int threads;              /* how many threads did `beside` in turn, at one line; 0: none run */
-    int times;        /* how often the workers were started for which it waits; 0: none are known */
-    uint32_t verdict; /* the same number: the same account, detail and line */
-    int64_t stack;    /* 0: none */
+    struct gv_idle_cpus cpus; /* of looks at the line where others were seen most; of native code:
+                                 of all with this verdict */
+    int threads; /* how many threads took turns at that line; 0: they do not run, or none did */
+    int times;   /* how often the workers were started for which it waits; 0: none are known */
+    uint32_t verdict;   /* the same number: the same account, detail and line */
+    int64_t stack;      /* 0: none */
     const char *detail; /* NULL: none */
     const char *where;  /* NULL: none */
 };

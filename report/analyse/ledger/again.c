@@ -16,7 +16,7 @@ static const struct {
 #include "report/analyse/ledger/again.def"
 };
 #define MANY_LEAST   10 /* a step */
-#define CALLS_LEAST  20 /* without steps, of what a library does again */
+#define PIECES_LEAST 20 /* of lost time, without steps: of what a library does again */
 #define TENTHS_LEAST 4  /* of the main phase: what begins a loop is not what it does again */
 #define WORKS        (sizeof(works) / sizeof(works[0]))
 
@@ -70,7 +70,7 @@ int gv_ledger_again_say(struct gv_ledger *ledger, struct gv_ledger_finding *find
     if (error || search.found == WORKS || 2 * search.calls < steps ||
         gv_ledger_api(ledger, (uint32_t)api, 8) <
             (steps && steps < TENTHS_LEAST ? steps : TENTHS_LEAST) ||
-        (!steps && (works[search.found].by != FRAME || search.calls < CALLS_LEAST)) ||
+        (!steps && (works[search.found].by != FRAME || finding->count < PIECES_LEAST)) ||
         (works[search.found].by == MANY &&
          (search.calls < MANY_LEAST * steps || finding->count < MANY_LEAST * steps)))
         return error;
@@ -79,8 +79,7 @@ int gv_ledger_again_say(struct gv_ledger *ledger, struct gv_ledger_finding *find
                  works[search.found].does, search.calls < 10 * steps ? 1 : 0,
                  (double)search.calls / (double)steps, search.call);
     else
-        snprintf(finding->title, sizeof(finding->title), "%s: %lld %s", works[search.found].does,
-                 (long long)search.calls, search.call);
+        snprintf(finding->title, sizeof(finding->title), "%s and again", works[search.found].does);
     snprintf(finding->fix, sizeof(finding->fix), "%s", works[search.found].advice);
     finding->keeps_fix = true;
     finding->library_work = works[search.found].by == FRAME ? works[search.found].does : NULL;

@@ -9,50 +9,48 @@
 #define CELLS_MOST   65536u
 #define TALLIES_MOST 131072u
 
+static int add_pair(struct gv_ledger *ledger, const struct gv_key *key,
+                    const struct gv_ledger_pair *wanted, uint32_t *pair)
+{
+    int error = gv_array_room(&ledger->pairs, ledger->pair_count, &ledger->pair_room,
+                              sizeof(*ledger->pairs));
+
+    if (error)
+        return error;
+    *pair = (uint32_t)ledger->pair_count;
+    ledger->pairs[ledger->pair_count++] = *wanted;
+    return *pair ? gv_key_map_add(&ledger->pair_numbers, key, *pair) : 0;
+}
+
 int gv_ledger_pair_of(struct gv_ledger *ledger, uint32_t thread, uint64_t before, uint64_t after,
                       uint32_t *pair)
 {
-    struct gv_key key = {{before, after, thread}};
-    int64_t known = gv_key_map_find(&ledger->pair_numbers, &key);
-    int error;
+    const struct gv_key key = {{before, after, thread}};
 
-    *pair = (uint32_t)known;
-    if (known)
+    *pair = (uint32_t)gv_key_map_find(&ledger->pair_numbers, &key);
+    if (*pair)
         return 0;
     if (ledger->pair_count >= PAIRS_MOST && before != GV_LEDGER_ANY)
         return gv_ledger_pair_of(ledger, thread, GV_LEDGER_ANY, after, pair);
     if (ledger->pair_count >= 2 * PAIRS_MOST)
         return 0;
-    error = gv_array_room(&ledger->pairs, ledger->pair_count, &ledger->pair_room,
-                          sizeof(*ledger->pairs));
-    if (error)
-        return error;
-    *pair = (uint32_t)ledger->pair_count;
-    ledger->pairs[ledger->pair_count++] =
-        (struct gv_ledger_pair){.thread = thread, .before = before, .after = after};
-    return *pair ? gv_key_map_add(&ledger->pair_numbers, &key, *pair) : 0;
+    const struct gv_ledger_pair wanted = {.thread = thread, .before = before, .after = after};
+    return add_pair(ledger, &key, &wanted, pair);
 }
 
 int gv_ledger_pair_long(struct gv_ledger *ledger, uint32_t *pair)
 {
-    const struct gv_ledger_pair of = ledger->pairs[*pair];
-    const struct gv_key key = {{of.before, of.after, of.thread | UINT64_C(1) << 32}};
-    int64_t known = *pair ? gv_key_map_find(&ledger->pair_numbers, &key) : 0;
-    int error;
+    struct gv_ledger_pair wanted = ledger->pairs[*pair];
+    /* Beside those of pair_of(), whose threads have numbers of 32 bits. */
+    const struct gv_key key = {{wanted.before, wanted.after, wanted.thread | UINT64_C(1) << 32}};
 
-    if (!*pair || known || ledger->pair_count >= 2 * PAIRS_MOST) {
-        *pair = known ? (uint32_t)known : *pair;
+    if (!*pair)
         return 0;
-    }
-    error = gv_array_room(&ledger->pairs, ledger->pair_count, &ledger->pair_room,
-                          sizeof(*ledger->pairs));
-    if (error)
-        return error;
-    ledger->pairs[ledger->pair_count] = of;
-    ledger->pairs[ledger->pair_count].tallies = 0;
-    ledger->pairs[ledger->pair_count].shorter = *pair;
-    *pair = (uint32_t)ledger->pair_count++;
-    return gv_key_map_add(&ledger->pair_numbers, &key, *pair);
+    wanted.shorter = *pair;
+    wanted.tallies = 0;
+    *pair = (uint32_t)gv_key_map_find(&ledger->pair_numbers, &key);
+    return *pair || ledger->pair_count >= 2 * PAIRS_MOST ? 0
+                                                         : add_pair(ledger, &key, &wanted, pair);
 }
 
 static int tally_of(struct gv_ledger *ledger, uint32_t pair, const struct gv_ledger_tally *of,

@@ -251,12 +251,12 @@ static int take_call(void *context, const struct gv_pass_call *call)
     return error;
 }
 
-static void note_waited_at(struct gv_ledger_waited_at *list, uint32_t stack)
+static void note_seen_at(struct gv_ledger_seen_at *list, uint32_t stack)
 {
-    struct gv_ledger_waited_at *free_one = NULL;
+    struct gv_ledger_seen_at *free_one = NULL;
 
-    for (size_t i = 0; i < GV_LEDGER_WAITED_AT; i++) {
-        struct gv_ledger_waited_at *at = &list[i];
+    for (size_t i = 0; i < GV_LEDGER_SEEN_AT; i++) {
+        struct gv_ledger_seen_at *at = &list[i];
         if (at->looks && at->stack == stack) {
             at->looks++;
             return;
@@ -265,8 +265,8 @@ static void note_waited_at(struct gv_ledger_waited_at *list, uint32_t stack)
             free_one = at;
     }
     if (free_one)
-        *free_one = (struct gv_ledger_waited_at){stack, 1};
-    for (size_t i = 0; i < GV_LEDGER_WAITED_AT && !free_one; i++)
+        *free_one = (struct gv_ledger_seen_at){stack, 1};
+    for (size_t i = 0; i < GV_LEDGER_SEEN_AT && !free_one; i++)
         list[i].looks--;
 }
 
@@ -288,13 +288,13 @@ static int take_look(void *context, const void *record)
     if (++ledger->threads[look->thread].looks > process->rounds)
         process->rounds++;
     if (look->stack && ledger->verdicts[look->verdict].what == GV_ACCOUNT_THREAD_LOCK) {
-        note_waited_at(process->locked_at, look->stack);
+        note_seen_at(process->locked_at, look->stack);
         if (look->thread == process->first_thread)
-            note_waited_at(process->waited_at, look->stack);
+            note_seen_at(process->waited_at, look->stack);
     }
     if (look->stack && look->thread == process->first_thread && process->lane_count &&
         look->key.at_ns >= ledger->lanes[process->lanes[0]].main_ns)
-        note_waited_at(process->was_at, look->stack);
+        note_seen_at(process->was_at, look->stack);
     for (size_t i = 0; i < process->lane_count && !error; i++)
         if (look->key.at_ns > ledger->lanes[process->lanes[i]].busy_until_ns)
             error = add_entry(ledger, process->lanes[i], &entry);

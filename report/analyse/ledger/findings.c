@@ -17,7 +17,7 @@
 #define WAITS_TOLD        20 /* the waits of others that a finding saves are told above a twentieth */
 #define CALLEES_LEAST     3u
 #define CHAIN_MOST        24u
-#define COMPUTING_WEIGHT  5 /* what loses a fifth is worth more than what the GPU computes */
+#define COMPUTING_PART    5 /* comes before what loses less than a fifth of the phase */
 
 /* A row as findings see it: claimed time is the wait's. */
 struct claim {
@@ -547,7 +547,7 @@ static int64_t weight_of(const struct gv_ledger_finding *finding)
     case GV_ACCOUNT_UNEXPECTED_WAITS:
         return 0;
     case GV_ACCOUNT_COMPUTING:
-        return finding->phase_ns / COMPUTING_WEIGHT;
+        return finding->phase_ns / COMPUTING_PART;
     case GV_ACCOUNT_COPY_EXPOSED: /* all copies stay */
         return finding->saves_ns;
     default:

@@ -256,7 +256,6 @@ static int book_outside(struct walk *walk, uint32_t pair, int64_t to_ns)
     const struct gv_ledger_lane *lane = &ledger->lanes[walk->lane];
     int64_t taken_ns = to_ns - walk->cursor_ns;
     int error = taken_ns < GV_LEDGER_LONG_NS ? 0 : gv_ledger_pair_long(ledger, &pair);
-    const struct gv_ledger_pair *of = &ledger->pairs[pair];
     struct gv_ledger_piece piece = {.pair = pair, .what = GV_LEDGER_OUTSIDE};
     uint32_t alike = 0;
 
@@ -265,7 +264,7 @@ static int book_outside(struct walk *walk, uint32_t pair, int64_t to_ns)
         error = gv_ledger_count_look(ledger, pair, look->verdict, look->stack,
                                      look->start_ns < lane->main_ns);
     }
-    of = &ledger->pairs[pair];
+    const struct gv_ledger_pair *of = &ledger->pairs[pair];
     if (taken_ns < SHORT_NS && is_launching(ledger, of->before) && is_launching(ledger, of->after))
         piece.what = GV_LEDGER_SHORT;
     for (size_t i = 0; i < walk->look_count && taken_ns >= LOOKED_AT_NS && !error; i++) {

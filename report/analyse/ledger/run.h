@@ -43,8 +43,7 @@ struct gv_ledger_pair {
     uint64_t before, after;
     uint32_t tallies; /* the first of its list, + 1 */
     uint32_t builds;  /* how often the second call loaded code that lies in no file */
-    uint32_t shorter; /* of long pieces: the pair of the others between these calls; 0: of no long
-                         ones */
+    uint32_t shorter; /* if this pair is for long pieces: that of the shorter ones; else 0 */
 };
 
 /* As the first call of a pair: any. What is seen of a pair is seen of this one, too. */
@@ -197,7 +196,7 @@ struct gv_ledger_wait {
 
 /* Where the first thread was most when it waited for another one: a thread without frames of the
  * program works for that line. Misra and Gries: of more stacks, those that are frequent stay. */
-#define GV_LEDGER_WAITED_AT 8u
+#define GV_LEDGER_SEEN_AT 8u
 
 struct gv_ledger_process {
     int64_t start_ns, end_ns;
@@ -207,12 +206,12 @@ struct gv_ledger_process {
     struct gv_ledger_wait waits[GV_LEDGER_WAITS];
     uint32_t wait_at;
     struct gv_starting starting;
-    struct gv_ledger_waited_at {
+    struct gv_ledger_seen_at {
         uint32_t stack, looks;
-    } waited_at[GV_LEDGER_WAITED_AT],   /* its first thread, */
-        locked_at[GV_LEDGER_WAITED_AT], /* any: for another one */
-        was_at[GV_LEDGER_WAITED_AT];    /* its first thread in the main phase, whatever it did */
-    uint32_t rounds; /* of looks: as often as its thread with most was looked at */
+    } waited_at[GV_LEDGER_SEEN_AT],   /* its first thread, */
+        locked_at[GV_LEDGER_SEEN_AT], /* any: for another one */
+        was_at[GV_LEDGER_SEEN_AT];    /* its first thread in the main phase, whatever it did */
+    uint32_t rounds;                  /* of looks: as often as its thread with most was looked at */
     bool known, has_ended, is_measured, works; /* works: of one of which only calls are known */
 };
 
@@ -368,7 +367,7 @@ struct gv_ledger_piece {
 };
 int gv_ledger_pair_of(struct gv_ledger *ledger, uint32_t thread, uint64_t before, uint64_t after,
                       uint32_t *pair);
-/* The pair's own for pieces that take long (GV_LEDGER_LONG_NS), instead of `*pair`. */
+/* Replaces `*pair` by its twin for pieces of GV_LEDGER_LONG_NS and more. */
 int gv_ledger_pair_long(struct gv_ledger *ledger, uint32_t *pair);
 int gv_ledger_count_look(struct gv_ledger *ledger, uint32_t pair, uint32_t verdict, uint32_t stack,
                          bool is_early);

@@ -16,11 +16,13 @@ struct part {
 };
 
 /* What takes so long between two calls, on average, is no launching. */
-#define LONG_NS    INT64_C(1000000)
-#define PARTS_MOST 128u
+#define LAUNCHING_MOST_NS INT64_C(1000000)
+#define PARTS_MOST        128u
 /* Native work before so many loads of code that lies in no file made that code. */
 #define BUILDS_LEAST 3u
 #define CLAIMS_MOST  32u
+#define HARDLY       8 /* times as often it was elsewhere */
+#define SEEN_LEAST   3
 
 struct parts {
     struct part *list;
@@ -76,6 +78,8 @@ static void clear(struct parts *parts)
 /* What a look says of a piece of this pair. A library's compiler has no frames of Python. */
 static uint32_t told(const struct gv_ledger *ledger, uint32_t pair, uint32_t what)
 {
+    if (ledger->pairs[pair].shorter)
+        pair = ledger->pairs[pair].shorter;
     return what == GV_ACCOUNT_NATIVE && ledger->pairs[pair].builds >= BUILDS_LEAST
                ? GV_ACCOUNT_COMPILE
                : what;
@@ -219,7 +223,8 @@ static int outside_parts(const struct gv_ledger *ledger, const struct gv_ledger_
     if (!error && !is_long && !parts->count && cell->what == GV_LEDGER_OUTSIDE)
         error = take_looks(ledger, cell, others_of(ledger, cell->pair), parts);
     if (!error && !is_long && !parts->count && cell->what == GV_LEDGER_OUTSIDE &&
-        (mean_ns >= LONG_NS || gv_ledger_launches_graph(ledger, ledger->pairs[cell->pair].after)))
+        (mean_ns >= LAUNCHING_MOST_NS ||
+         gv_ledger_launches_graph(ledger, ledger->pairs[cell->pair].after)))
         error = take_looks(ledger, cell, others_of_function(ledger, cell->pair), parts);
     if (!error && !is_long && !parts->count && cell->what == GV_LEDGER_OUTSIDE)
         error = take_running(ledger, cell, parts);
@@ -354,21 +359,29 @@ static int add_row(struct splitting *splitting, const struct gv_ledger_row *want
                                   (size_t)number - 1, ns);
 }
 
-/* Where the program's first thread waits for one that has no frames of the program; or, if it never
- * does, where it is meanwhile. */
+static const struct gv_ledger_seen_at *most_seen(const struct gv_ledger_seen_at *list)
+{
+    const struct gv_ledger_seen_at *most = list;
+
+    for (size_t i = 1; i < GV_LEDGER_SEEN_AT; i++)
+        if (list[i].looks > most->looks)
+            most = &list[i];
+    return most;
+}
+
+/* Where the program's first thread waits for one that has no frames of the program; or, if it
+ * hardly does, where it is most of the time. */
 static uint32_t borrowed(const struct gv_ledger *ledger, uint32_t thread)
 {
     const struct gv_ledger_process *process = &ledger->processes[ledger->threads[thread].process];
-    const struct gv_ledger_waited_at *lists[] = {process->waited_at, process->was_at};
-    const struct gv_ledger_waited_at *most = NULL;
+    const struct gv_ledger_seen_at *waited = most_seen(process->waited_at);
+    const struct gv_ledger_seen_at *was = most_seen(process->was_at);
 
     if (thread == process->first_thread)
         return 0;
-    for (size_t list = 0; list < 2 && !most; list++)
-        for (size_t i = 0; i < GV_LEDGER_WAITED_AT; i++)
-            if (lists[list][i].looks > (most ? most->looks : 0))
-                most = &lists[list][i];
-    return most ? most->stack : 0;
+    if (waited->looks && waited->looks >= was->looks / HARDLY)
+        return waited->stack;
+    return was->looks >= SEEN_LEAST ? was->stack : 0;
 }
 
 /* Whether a stack has a line of the program. */
@@ -496,7 +509,10 @@ static int split_cell(struct splitting *splitting, const struct gv_ledger_cell *
             error = name_purpose(splitting->ledger, &row, &is_claimed);
             if (!is_claimed && row.stack == part->stack) /* lost by itself */
                 row.api = GV_LEDGER_API(splitting->ledger->pairs[cell->pair].after);
-            if (!error && (row.what > GV_ACCOUNT_SET || row.what == GV_ACCOUNT_COPY_EXPOSED))
+            /* What the GPU computes is told where it was launched; what it waits for, where that
+             * was asked for. */
+            if (!error && (row.what > GV_ACCOUNT_SET || row.what == GV_ACCOUNT_COPY_EXPOSED ||
+                           row.what == GV_ACCOUNT_COPY_PAGEABLE))
                 error = borrow(splitting->ledger, splitting->ledger->pairs[cell->pair].thread,
                                &row.stack, &row.borrowed);
             if (!error && is_claimed)

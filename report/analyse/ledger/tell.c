@@ -282,14 +282,16 @@ static void say_turns(struct gv_ledger_finding *finding, const struct gv_ledger_
 {
     double used = one_cpu(&verdict->cpus, verdict->cpus.span_ns);
 
-    if (!(used > 0) || verdict->threads < TURNS_LEAST)
+    if (!(used > 0) || verdict->threads < TURNS_LEAST || finding->phase != GV_LEDGER_MAIN)
         return;
-    gv_format_add(finding->title, sizeof(finding->title),
-                  ": %d threads take turns there, one at a time (the process used %.1f CPUs)",
-                  verdict->threads, used);
+    gv_format_add(
+        finding->title, sizeof(finding->title),
+        "; %d%s threads run that line, one at a time (the process uses %.1f of %lld CPUs)",
+        verdict->threads, verdict->threads == GV_IDLE_THREADS_MOST ? " or more" : "", used,
+        (long long)verdict->cpus.may_use);
     snprintf(finding->fix, sizeof(finding->fix),
-             "Let them work at once: hold the lock (or the GIL) only for what needs it, hand out "
-             "several pieces of work at a time, or use processes.");
+             "Let them work at once: hold the lock only for what needs it, hand out several pieces "
+             "of work at a time, or use processes.");
 }
 
 /* Native code that has all CPUs to itself, and uses one. */
@@ -299,10 +301,11 @@ static void say_one_cpu(struct gv_ledger_finding *finding, const struct gv_idle_
 
     if (!(used > 0) || finding->phase != GV_LEDGER_MAIN || 2 * finding->lost_ns < finding->phase_ns)
         return;
-    gv_format_add(finding->title, sizeof(finding->title), ", on %.1f of %lld CPUs", used,
-                  (long long)cpus->may_use);
+    gv_format_add(finding->title, sizeof(finding->title), "; the process uses %.1f of %lld CPUs",
+                  used, (long long)cpus->may_use);
     gv_format_add(finding->fix, sizeof(finding->fix),
-                  " Or let it use more threads (OMP_NUM_THREADS, torch.set_num_threads()).");
+                  " If this code can run in parallel, give it more threads (OMP_NUM_THREADS, "
+                  "torch.set_num_threads()).");
 }
 
 /* Work on the CPU that a thread does while it has a lock, and others wait for that. */
@@ -324,8 +327,8 @@ static int say_lock(const struct gv_ledger_telling *telling, struct gv_ledger_fi
         say_turns(finding, verdict);
     if (finding->what != GV_ACCOUNT_NATIVE)
         return 0;
-    for (size_t i = 0; i < GV_LEDGER_WAITED_AT && !error; i++) {
-        const struct gv_ledger_waited_at *at = &process->locked_at[i];
+    for (size_t i = 0; i < GV_LEDGER_SEEN_AT && !error; i++) {
+        const struct gv_ledger_seen_at *at = &process->locked_at[i];
         const int64_t stacks[] = {at->stack, stack};
         if (!at->looks || at->looks < process->rounds)
             continue;

@@ -310,7 +310,6 @@ static void texts_of_old_ranges_go(void **state)
     expect_text("SELECT group_concat(text) FROM range_text", "step 2,step 3,all");
 }
 
-/* Nothing was seen between the folded time and its start. */
 /* With what they say of the process. */
 static void old_looks_go(void **state)
 {
@@ -332,6 +331,7 @@ static void old_looks_go(void **state)
     expect_text("SELECT group_concat(sample) FROM idle_sample_cpu", "2");
 }
 
+/* Nothing was seen between the folded time and its start. */
 static void a_gpu_side_begins_later(void **state)
 {
     atomic_store(&spool.writer.header->gpu.started_ns,
