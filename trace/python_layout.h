@@ -43,6 +43,13 @@ struct gv_python_layout {
     bool is_free_threaded;
 };
 
+/* Before 3.12, the state of a thread that has not begun yet has the number of the thread that made
+ * it, and is before that one's in the list. */
+static inline bool gv_python_last_state_counts(const struct gv_python_layout *layout)
+{
+    return layout->minor < 12;
+}
+
 /* From 3.12 on the GIL is an interpreter's. */
 #define GV_PYTHON_GIL_OF_INTERPRETER 12
 

@@ -242,11 +242,13 @@ static uintptr_t next_state(struct walk *walk)
 static uintptr_t find_state(uint32_t tid)
 {
     struct walk walk = {.interpreters = look.interpreter_count};
-    uintptr_t state;
+    bool is_last = gv_python_last_state_counts(&look.python.layout);
+    uintptr_t state, found = 0;
 
-    while ((state = next_state(&walk)) && number_of(&look.python, state) != tid)
-        ;
-    return state;
+    while ((!found || is_last) && (state = next_state(&walk)))
+        if (number_of(&look.python, state) == tid)
+            found = state;
+    return found;
 }
 
 unsigned gv_python_look_threads(uint32_t *tids, unsigned most)

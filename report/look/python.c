@@ -263,10 +263,13 @@ static bool is_of_c(const struct gv_look_python *python, uintptr_t frame)
 
 static uintptr_t state_of(const struct gv_look_python *python, uint32_t tid)
 {
-    for (size_t i = 0; i < python->threads; i++)
+    bool is_last = gv_python_last_state_counts(&python->layout);
+    uintptr_t state = 0;
+
+    for (size_t i = 0; i < python->threads && (!state || is_last); i++)
         if (tid && python->thread[i].tid == tid)
-            return python->thread[i].state;
-    return 0;
+            state = python->thread[i].state;
+    return state;
 }
 
 /* 0: more than a copy has room for. */

@@ -144,6 +144,21 @@ static void a_frame(void **state)
     assert_int_equal(gv_look_python_frames(&python, 7, frames), 0);
 }
 
+/* Its state is before that of the thread that made it, whose number it has until it begins. */
+static void a_thread_that_has_not_begun(void **state)
+{
+    for (long minor = 10; minor <= 12; minor += 2) {
+        if (minor == 10)
+            forge(10), put_frames(4);
+        else
+            put_frames_of_3_12();
+        python.thread[1] = python.thread[0];
+        python.thread[0].state = address(3000); /* without frames */
+        python.threads = 2;
+        assert_int_equal(gv_look_python_frames(&python, 7, frames), minor < 12);
+    }
+}
+
 static void what_was_copied_while_it_was_stopped(void **state)
 {
     put_frames_of_3_12();
@@ -227,6 +242,7 @@ int main(void)
         cmocka_unit_test(symbols_of_the_c_library),
         cmocka_unit_test(reading_ends_where_memory_does),
         cmocka_unit_test(a_frame),
+        cmocka_unit_test(a_thread_that_has_not_begun),
         cmocka_unit_test(what_was_copied_while_it_was_stopped),
         cmocka_unit_test(lies_are_not_followed),
         cmocka_unit_test(anything_in_memory),
