@@ -2,6 +2,7 @@
 #ifndef GV_TRACE_FUTEX_H
 #define GV_TRACE_FUTEX_H
 
+#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <stdatomic.h>
@@ -40,12 +41,16 @@ static inline bool gv_futex_wait_until(const _Atomic uint32_t *word, uint32_t kn
     return true;
 }
 
-/* Less than a second; shorter if a signal comes. Preserves errno. */
+/* Less than a second; shorter if a signal comes. Preserves errno. No point of cancellation: in
+ * clock_nanosleep() of glibc 2.36 a thread of the program that was cancelled as it ended, and makes
+ * a call in a destructor of its data, waits for ever. */
 static inline void gv_pause_ns(long ns)
 {
     struct timespec pause = {.tv_nsec = ns};
+    int saved_errno = errno;
 
-    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
+    errno = saved_errno;
 }
 
 static inline void gv_futex_wake(_Atomic uint32_t *word)
