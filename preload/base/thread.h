@@ -29,7 +29,7 @@ struct gv_thread {
     struct gv_spool_slot *slot; /* its own, or one that nobody reads */
     uint64_t outer_start_ns;
     uintptr_t outer_frame; /* the outermost call's frame on the stack */
-    uint64_t jumped_ns;    /* when it longjmp()ed out of hooked calls; 0: it did not */
+    uint64_t jumped_ns;    /* when it longjmp()ed out of our code; 0: it did not */
     uint64_t launched;     /* handle of a kernel that a nested call launched */
     uint64_t loaded;       /* handle that a nested load made */
     uint64_t context;      /* current context; 0: ask the driver */

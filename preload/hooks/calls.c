@@ -73,6 +73,9 @@ static void enter_outermost(struct gv_call *call, struct gv_thread *thread,
     thread->outer_start_ns = now_ns;
     thread->outer_frame = (uintptr_t)call;
     thread->outer_api = call->api;
+    /* A handler came between the last two stores of leave_outermost(), and jumped. */
+    if (__builtin_expect(thread->jumped_ns != 0, 0))
+        gv_thread_end_group(thread, false);
     thread->jumped_ns = 0;
     thread->launched = 0;
     thread->loaded = 0;
@@ -101,6 +104,19 @@ static bool was_left(const struct gv_thread *thread, const struct gv_call *call)
     return thread->jumped_ns || ((uintptr_t)call > thread->outer_frame && !is_on_other_stack());
 }
 
+#define ROW_SEARCHED 8u /* records behind a call's own: its stack, its names */
+
+/* The jump may have come from a handler when the row was written. */
+static bool has_row(const struct gv_thread *thread)
+{
+    const union gv_record *at = thread->next;
+
+    for (unsigned i = 0; i < ROW_SEARCHED && thread->segment && at > thread->segment->records; i++)
+        if ((--at)->call.head.kind == GV_RECORD_CALL && at->call.start_ns == thread->outer_start_ns)
+            return true;
+    return false;
+}
+
 /* The outermost call was left by a jump or an exception. It becomes exactly one row; a handler's
  * call may come first. */
 static void abandon(struct gv_thread *thread, uint64_t end_ns)
@@ -120,7 +136,7 @@ static void abandon(struct gv_thread *thread, uint64_t end_ns)
         gv_thread_end_group(thread, false);
         return;
     }
-    if (thread->depth != 0)
+    if (thread->depth != 0 && !has_row(thread))
         end_outermost(thread, &call, -1, end_ns, &facts, GV_NOT_CHOSEN);
     leave_outermost(thread);
 }

@@ -19,7 +19,7 @@ __attribute__((noreturn)) static void jump_on(enum gv_libc_call which, void *env
 {
     jump next = (jump)gv_libc_call(which);
 
-    if (gv_thread.depth)
+    if (gv_thread.depth || gv_thread.writing)
         gv_thread.jumped_ns = gv_clock_now_ns();
     gv_process_steps.leave_gpu_start(&gv_thread);
     gv_own_work_leave();

@@ -1,7 +1,7 @@
 /*
  * A signal handler calls CUDA at every instruction of libgpuverify.so, one after the other.
  *
- *     single_step copy|runtime|high|left|poll|launch|pair|load|deep|stop|start FILL...
+ *     single_step copy|runtime|high|left|poll|launch|pair|load|deep|stop|start|jump FILL...
  *
  * One call ("outer") is repeated. First it is single-stepped with the CPU's trap flag, to learn its
  * path in the library; what that calls elsewhere runs at full speed. Then each instruction of the
@@ -16,7 +16,8 @@
  * runtime is copy through libcudart, whose driver call is stepped too. high is copy with a handler
  * whose stack is above the thread's, where callers' frames usually are. left is copy after a call
  * that a jump left. pair is the first launch of a kernel, which is always chosen for a sample. stop
- * and start are runtime, and the handler stops or starts recording. inner IDs (0: not called), and
+ * and start are runtime, and the handler stops or starts recording. jump is copy, and the handler
+ * jumps out of the call. inner IDs (0: not called), and
  * outer ones of the modes copy, high and left, are the bytes of cuMemsetD8Async(), odd and even.
  */
 #include <cuda.h>
@@ -100,7 +101,8 @@ static void clear_breakpoint(void)
     breakpoint = NULL;
 }
 
-static enum { CALLS, STOPS, STARTS } handler;
+static enum { CALLS, STOPS, STARTS, JUMPS } handler;
+static sigjmp_buf outside;
 
 static void call_inner(void)
 {
@@ -112,6 +114,8 @@ static void call_inner(void)
         gv_start();
         return;
     }
+    if (handler == JUMPS)
+        siglongjmp(outside, 1);
     inner_id = 2 * made[0]++ + 1;
     CHECK(cuMemsetD8Async(buffer, 0, inner_id, inner_stream));
 }
@@ -372,6 +376,13 @@ static unsigned outer_left(void)
     return outer_copy();
 }
 
+static unsigned outer_jump(void)
+{
+    if (sigsetjmp(outside, 1))
+        return 2 * made[1];
+    return outer_copy();
+}
+
 static unsigned outer_poll(void)
 {
     unsigned id = ++made[1];
@@ -459,7 +470,7 @@ static const struct {
 } modes[] = {{"copy", outer_copy},   {"runtime", outer_runtime}, {"high", outer_high},
              {"left", outer_left},   {"poll", outer_poll},       {"launch", outer_launch},
              {"load", outer_load},   {"deep", outer_deep},       {"stop", outer_stop},
-             {"start", outer_start}, {"pair", outer_pair}};
+             {"start", outer_start}, {"pair", outer_pair},       {"jump", outer_jump}};
 
 /* `at`: index of the instruction in the path, from 1; 0: none. */
 static void once(const char *name, unsigned (*outer)(void), unsigned fill, unsigned at)
@@ -509,6 +520,8 @@ static void run(char **argv, unsigned (*outer)(void))
         gv_stop(); /* looks up the library's function once, with signals blocked */
         gv_start();
     }
+    if (outer == outer_jump)
+        handler = JUMPS;
     once(argv[1], outer, 0, 0);
     for (char **fill = argv + 2; *fill; fill++)
         step_through(argv[1], outer, (unsigned)strtoul(*fill, NULL, 10));
