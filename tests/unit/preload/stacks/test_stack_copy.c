@@ -4,11 +4,13 @@
 #include "tests/unit/preload/recording.h"
 #include "trace/stack_ring.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <ucontext.h>
+#include <sys/syscall.h>
 
 const struct gv_process_steps gv_process_steps;
 
@@ -83,20 +85,28 @@ static void a_full_ring_costs_the_stack_and_is_counted(void **unused)
     assert_int_equal(*word_of(GV_STACK_WORD_OF_IDLE), (UINT64_C(1) << taken.chunks) - 1);
 }
 
-int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
-                           struct timespec *left);
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
 
 /* Instead of sleeping: the collector takes a copy meanwhile. */
 static unsigned sleeps;
 static struct gv_stack_taken *taken_meanwhile;
 
-int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
-                           struct timespec *left)
+long __wrap_syscall(long number, ...)
 {
-    (void)clock, (void)flags, (void)time, (void)left;
-    if (++sleeps == 3 && taken_meanwhile)
-        gv_stack_copy_drop(taken_meanwhile);
-    return 0;
+    long words[6];
+    va_list given;
+
+    if (number == SYS_clock_nanosleep) {
+        if (++sleeps == 3 && taken_meanwhile)
+            gv_stack_copy_drop(taken_meanwhile);
+        return 0;
+    }
+    va_start(given, number);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        words[i] = va_arg(given, long);
+    va_end(given);
+    return __real_syscall(number, words[0], words[1], words[2], words[3], words[4], words[5]);
 }
 
 static bool take_slowly(unsigned *slept, struct gv_stack_taken *taken)
