@@ -126,18 +126,10 @@ static void read_full(void)
     gv_buffers_refill();
 }
 
-static uint64_t cpu_ns(void)
-{
-    struct timespec used = {0};
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
-}
-
 static void note_own_cost(void)
 {
     static uint64_t noted_ns; /* by this thread; preload/idle adds that of its own */
-    uint64_t now_ns = cpu_ns();
+    uint64_t now_ns = gv_time_ns(CLOCK_THREAD_CPUTIME_ID);
 
     gv_own_cost_add(host.spool->header->own_cost, GV_OWN_COST_THREAD, now_ns - noted_ns);
     noted_ns = now_ns;
@@ -389,9 +381,9 @@ static void *run(void *context)
     gv_futex_wake(&is_ready);
     while (atomic_load(&asked) != ASKED_FOR_LAST && !gv_session_is_last_thread()) {
         await_request(pause_ns);
-        begun_ns = cpu_ns();
+        begun_ns = gv_time_ns(CLOCK_THREAD_CPUTIME_ID);
         serve();
-        pause_ns = pause_after_ns(cpu_ns() - begun_ns);
+        pause_ns = pause_after_ns(gv_time_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns);
     }
     fulfil();
     flush_all(ASKED_FOR_LAST);

@@ -21,12 +21,18 @@ static inline void gv_futex_wait(const _Atomic uint32_t *word, uint32_t known, u
     syscall(SYS_futex, word, FUTEX_WAIT, known, &most, NULL, 0);
 }
 
-static inline uint64_t gv_monotonic_ns(void)
+/* 0: there is no such clock. */
+static inline uint64_t gv_time_ns(clockid_t clock)
 {
     struct timespec now = {0};
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static inline uint64_t gv_monotonic_ns(void)
+{
+    return gv_time_ns(CLOCK_MONOTONIC);
 }
 
 /* The same until a time of CLOCK_MONOTONIC. False: that has come. */

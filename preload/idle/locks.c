@@ -3,6 +3,7 @@
 #include "preload/base/clock.h"
 #include "preload/base/own_memory.h"
 #include "preload/idle/tasks.h"
+#include "trace/futex.h"
 #include "trace/proc_file.h"
 #include "trace/thread_state.h"
 
@@ -73,14 +74,6 @@ static void add_waiter(uint32_t tid, const struct gv_lock *lock)
     waiters[waiter_count++].lock = i;
 }
 
-static uint64_t cpu_ns(void)
-{
-    struct timespec used = {0};
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
-}
-
 bool gv_locks_search(uint32_t pid)
 {
     static uint32_t tids[TASKS_MOST];
@@ -91,12 +84,13 @@ bool gv_locks_search(uint32_t pid)
     lock_count = waiter_count = 0;
     if (gv_clock_now_ns() < again_ns)
         return false;
-    before_ns = cpu_ns();
+    before_ns = gv_time_ns(CLOCK_THREAD_CPUTIME_ID);
     count = gv_tasks_list(pid, tids, TASKS_MOST);
     for (unsigned i = 0; i < count; i++)
         if (read_mutex(pid, tids[i], &lock))
             add_waiter(tids[i], &lock);
-    again_ns = gv_clock_now_ns() + (cpu_ns() - before_ns) * 1000 / SEARCH_OF1000;
+    again_ns = gv_clock_now_ns() +
+               (gv_time_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns) * 1000 / SEARCH_OF1000;
     return true;
 }
 

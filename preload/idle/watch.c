@@ -498,14 +498,6 @@ static bool has_run(const struct gv_thread_state *now, const struct gv_thread_st
     return now->cpu_ns != before->cpu_ns || now->delay_ns != before->delay_ns;
 }
 
-static uint64_t used_ns(clockid_t clock)
-{
-    struct timespec used = {0};
-
-    clock_gettime(clock, &used);
-    return (uint64_t)used.tv_sec * SECOND_NS + (uint64_t)used.tv_nsec;
-}
-
 /* Its CPU clock goes on while it has a CPU; schedstat lags behind. */
 static bool has_cpu(uint32_t tid, uint64_t cpu_ns)
 {
@@ -700,7 +692,7 @@ static unsigned look_at_all(struct watched *waiting[THREADS_MOST])
 
     knows_locks = count && gv_locks_search(pid);
     round_ns = gv_clock_now_ns();
-    process_cpu_ns = count ? used_ns(CLOCK_PROCESS_CPUTIME_ID) : 0;
+    process_cpu_ns = count ? gv_time_ns(CLOCK_PROCESS_CPUTIME_ID) : 0;
     for (unsigned i = 0; i < count && !is_stopped(); i++) {
         struct watched *thread = recall(&chosen[i]);
 
@@ -759,7 +751,7 @@ static void look(void)
 
 static void note_cost(void)
 {
-    uint64_t now_ns = used_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t now_ns = gv_time_ns(CLOCK_THREAD_CPUTIME_ID);
 
     if (!is_stopped())
         gv_own_cost_add(gv_process.spool.header->own_cost, GV_OWN_COST_THREAD, now_ns - spent_ns);

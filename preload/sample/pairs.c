@@ -582,14 +582,6 @@ static bool read_all(void)
     return was_any;
 }
 
-static uint64_t cpu_ns(void)
-{
-    struct timespec used = {0};
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
-}
-
 /* Until the last request, or no other thread is left: libc ends a process with its last thread. */
 static void *run(void *context)
 {
@@ -607,7 +599,7 @@ static void *run(void *context)
         pause_ns = read_all() ? LOOK_LEAST_NS : pause_ns * 2;
         if (pause_ns > LOOK_MOST_NS)
             pause_ns = LOOK_MOST_NS;
-        now_ns = cpu_ns();
+        now_ns = gv_time_ns(CLOCK_THREAD_CPUTIME_ID);
         gv_own_cost_add(costs(), GV_OWN_COST_THREAD, now_ns - spent_ns);
         spent_ns = now_ns;
         atomic_store(&answered, known);
