@@ -31,7 +31,7 @@ void gv_stack_copy_find_bounds(struct gv_thread *thread);
 enum gv_stack_room {
     GV_STACK_ROOM_REST,
     GV_STACK_ROOM_CHOSEN,
-    GV_STACK_ROOM_WAITS, /* up to 10 ms, unless that was in vain the last time */
+    GV_STACK_ROOM_WAITS, /* up to 0.1 s, unless that was in vain the last time */
 };
 
 /* Copies the calling thread's stack, from its own caller on. The copy is not finished: its

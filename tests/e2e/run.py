@@ -4,9 +4,9 @@
 Each case runs in a process of its own, several at a time. A line for each failed or skipped case
 says why; the last line is 'N passed, N failed, N skipped'.
 
-A failed case runs once more, alone, after all others. If it passes then, it counts as passed, and a line
-'flaky ...' names it with its first failure, and says why it depends on time (`@harness.depends_on_time`,
-`harness.pause()`), or that nobody has said so.
+A failed case runs once more, alone, after all others, and a third time if it depends on time (`@harness.depends_on_time`,
+`harness.pause()`). If it passes then, it counts as passed, and a line 'flaky ...' names it with its first failure, and says
+why it depends on time, or that nobody has said so.
 """
 
 import argparse
@@ -153,7 +153,7 @@ class Running:
 
 
 class Results:
-    """What the cases came to: counts, times, and those that get a second chance."""
+    """What the cases came to: counts, times, and those that get another chance."""
 
     def __init__(self, verbose):
         self.verbose = verbose
@@ -161,20 +161,20 @@ class Results:
         self.times = []
         self.again = []
 
-    def take(self, came):
-        self.times.append((came.seconds, came.cpu_seconds, title(came.case)))
+    def take(self, came, *before):
+        """before: what the same case came to when it failed."""
+        tries = [*before, came]
+        if not before:
+            self.times.append((came.seconds, came.cpu_seconds, title(came.case)))
+        if came.kind == "failed" and len(tries) < (3 if came.depends_on_time else 2):
+            self.again.append(tries)
+            return
         if came.kind == "failed":
-            self.again.append(came)
-        else:
-            self.report(came)
-
-    def take_second(self, first, second):
-        if second.kind == "failed":
-            second = second._replace(reason=f"{second.reason}\nand before that: {first.reason}")
-        self.report(second)
-        if second.kind == "passed":
-            why = first.depends_on_time or "nobody has said that it depends on time: find out why"
-            self.say("flaky", first.case, f"passed when run again ({why}); it had failed with: {first.reason}")
+            came = came._replace(reason="\nand before that: ".join(one.reason for one in tries[::-1]))
+        self.report(came)
+        if came.kind == "passed" and before:
+            why = before[0].depends_on_time or "nobody has said that it depends on time: find out why"
+            self.say("flaky", came.case, f"passed when run again ({why}); it had failed with: {before[0].reason}")
 
     def report(self, came):
         self.counts[came.kind] += 1
@@ -215,8 +215,9 @@ def run_each(cases, jobs, take):
 def run_all(cases, jobs, verbose):
     results = Results(verbose)
     run_each(cases, jobs, results.take)
-    for first in results.again:
-        run_each([first.case], 1, lambda second, first=first: results.take_second(first, second))
+    while results.again:
+        tries = results.again.pop(0)
+        run_each([tries[0].case], 1, lambda came, tries=tries: results.take(came, *tries))
     return results
 
 

@@ -26,7 +26,7 @@ class LinesCase(harness.Case):
         return expectations.said(result.out, *expectations.SIMULATED_COPIES), self.trace(path).database
 
 
-@harness.depends_on_time("a collector without a CPU for 10 ms costs stacks")
+@harness.depends_on_time("a collector without a CPU for 0.1 s costs stacks")
 class StackOfEveryCall(LinesCase):
     """The truth itself."""
 

@@ -245,7 +245,7 @@ class Chosen(harness.Case):
             trace = self.launches(GPUVERIFY_STACKS=stacks)
             self.assertEqual(trace.value("SELECT count(*) FROM call_sample"), 0)
             (calls, without), = trace.rows("SELECT count(*), total(stack IS NULL) FROM calls")
-            # A collector without a CPU for 10 ms costs stacks, and says so.
+            # A collector without a CPU for 0.1 s costs stacks, and says so.
             not_taken = trace.value("SELECT total(count) FROM not_taken WHERE what = 'stack'") if stacks == "all" else calls
             self.assertEqual(without, not_taken)
 
@@ -329,7 +329,7 @@ class Budget(harness.Case):
                 database.commit()
                 self.assertIn(said, " ".join(self.command("explain", trace.path, f"s{waited}").out.split()))
 
-    @harness.depends_on_time("a collector without a CPU for 10 ms costs stacks")
+    @harness.depends_on_time("a collector without a CPU for 0.1 s costs stacks")
     def test_all_is_exact(self):
         trace = self.waits(GPUVERIFY_STACKS="all")
         self.assertEqual(trace.rows("SELECT DISTINCT own_stack FROM calls"), [(1,)])

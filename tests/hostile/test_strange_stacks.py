@@ -91,6 +91,7 @@ class Strange(harness.Case):
         self.assertTrue([chain for chain in chains if re.fullmatch(DEEPER + " < work < start_thread.*, whole", chain)], chains)
 
 
+@harness.depends_on_time("a collector without a CPU for 0.1 s costs stacks")
 class Unloading(harness.Case):
     """Libraries that are unloaded and replaced, in memory and on the disk."""
 

@@ -100,7 +100,7 @@ class Suite(unittest.TestCase):
 
 
 class SecondTry(unittest.TestCase):
-    """A failed end-to-end test runs once more, and what passes then is not hidden."""
+    """A failed end-to-end test runs once more, twice if it depends on time, and what passes then is not hidden."""
 
     def results_of(self, body):
         with tempfile.TemporaryDirectory() as folder:
@@ -108,9 +108,10 @@ class SecondTry(unittest.TestCase):
 
             class Example(unittest.TestCase):
                 def runTest(self):
-                    first = not os.path.exists(before)
-                    with open(before, "w", encoding="utf-8"):
-                        body(self, first)
+                    with open(before, "a+", encoding="utf-8") as file:
+                        file.write("x")
+                        file.flush()
+                        body(self, file.tell())
 
             output = io.StringIO()
             with contextlib.redirect_stdout(output):
@@ -118,25 +119,35 @@ class SecondTry(unittest.TestCase):
         return results.counts, output.getvalue()
 
     def test_failed_once(self):
-        def body(case, first):
+        def body(case, time):
             harness.pause(0)
-            case.assertFalse(first, "busy")
+            case.assertGreater(time, 1, "busy")
         counts, output = self.results_of(body)
         self.assertEqual(counts, {"passed": 1, "failed": 0, "skipped": 0})
         self.assertRegex(output, r"^flaky .*Example.*: passed when run again \(it waits a fixed time.*\); it had failed with: .*busy")
 
     def test_failed_twice(self):
-        def body(case, first):
+        def body(case, time):
             harness.pause(0)
-            case.fail("busy" if first else "still")
+            case.assertGreater(time, 2, "busy")
+        counts, output = self.results_of(body)
+        self.assertEqual(counts, {"passed": 1, "failed": 0, "skipped": 0})
+        self.assertRegex(output, r"^flaky .*Example")
+
+    def test_failed_thrice(self):
+        def body(case, time):
+            harness.pause(0)
+            case.fail(("busy", "still", "for ever")[time - 1])
         counts, output = self.results_of(body)
         self.assertEqual(counts, {"passed": 0, "failed": 1, "skipped": 0})
-        self.assertRegex(output, r"(?s)^failed .*still\n.*before that: .*busy")
+        self.assertRegex(output, r"(?s)^failed .*for ever\n.*before that: .*still\n.*before that: .*busy")
 
     def test_nobody_has_said_that_it_depends_on_time(self):
-        counts, output = self.results_of(lambda case, first: case.assertFalse(first, "wrong"))
-        self.assertEqual(counts, {"passed": 1, "failed": 0, "skipped": 0})
-        self.assertRegex(output, r"^flaky .*Example.*: passed when run again \(nobody has said .*\); it had failed with: .*wrong")
+        for passes_at, word in ((2, "flaky"), (3, "failed")):
+            counts, output = self.results_of(lambda case, time, least=passes_at: case.assertGreaterEqual(time, least, "wrong"))
+            self.assertEqual(counts["failed"], word == "failed")
+            self.assertRegex(output, rf"(?s)^{word} .*Example.*wrong")
+            self.assertEqual("nobody has said" in output, word == "flaky")
 
 
 class Sandbox(harness.Case):
