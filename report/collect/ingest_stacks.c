@@ -578,7 +578,7 @@ static int store_own(struct gv_ingest *ingest, const struct gv_record_stack *rec
     walk_copy(stacks);
     drop_own_frames(stacks);
     if (stacks->chain.count == 0 && stacks->copy->position_count == 0)
-        return 0;
+        return count_loss(ingest, "not followed");
     error = find_row(ingest, empty, row);
     /* It has its frames already in another row, and calls refer to this one, too. */
     if (!error && empty && *row != empty)

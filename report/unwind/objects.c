@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define OBJECTS_MOST 65536u
+#define LATE_MOST    2u
 #define LISTED       UINT32_MAX /* `removed` of an object that is still in the list */
 
 struct gv_objects {
@@ -199,24 +200,40 @@ uint32_t gv_objects_era(struct gv_objects *objects, uint32_t generation)
 
 /* ---- what is at an address ---- */
 
-static bool holds(const struct gv_object *object, uint32_t generation, uint64_t address)
+/* `late`: the change that listed it had begun. A thread does not wait for another one that is
+ * adding what both have seen, and each change is one more generation, or two if it was asked to go
+ * on. */
+static bool holds(const struct gv_object *object, uint32_t generation, uint64_t address,
+                  uint32_t late)
 {
     return object->object.low <= address && address < object->object.high &&
-           object->added <= generation && generation < object->removed;
+           object->added <= (uint64_t)generation + late && generation < object->removed;
 }
 
-struct gv_object *gv_objects_find(struct gv_objects *objects, uint32_t generation, uint64_t address)
+static struct gv_object *find(const struct gv_objects *objects, uint32_t generation,
+                              uint64_t address, uint32_t late)
 {
-    if (objects->last && holds(objects->last, generation, address))
-        return objects->last;
     for (size_t i = count_below(objects, address); i > 0; i--) {
         struct gv_object *object = objects->object[i - 1];
         if (object->reach <= address)
             break;
-        if (holds(object, generation, address))
-            return objects->last = object;
+        if (holds(object, generation, address, late))
+            return object;
     }
     return NULL;
+}
+
+struct gv_object *gv_objects_find(struct gv_objects *objects, uint32_t generation, uint64_t address)
+{
+    struct gv_object *object = objects->last;
+
+    if (object && holds(object, generation, address, 0))
+        return object;
+    object = find(objects, generation, address, 0);
+    if (object)
+        return objects->last = object;
+    /* What was there may be forgotten. */
+    return generation < objects->forgotten ? NULL : find(objects, generation, address, LATE_MOST);
 }
 
 struct gv_mapped_file *gv_objects_file(struct gv_objects *objects, struct gv_object *object)

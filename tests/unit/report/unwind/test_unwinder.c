@@ -517,7 +517,6 @@ static void a_library_at_the_address_of_another_is_told_apart_by_generation(void
         gv_unwinder_walk(unwinder, &first.stack, &chain);
         assert_same(&first, &chain);
     }
-    assert_null(gv_unwinder_object(unwinder, 2, (uintptr_t)first.glibc[2]));
     gv_unwinder_forget(unwinder, 2);
     assert_null(gv_unwinder_object(unwinder, 1, (uintptr_t)first.glibc[2]));
     gv_unwinder_walk(unwinder, &copied.stack, &chain);
@@ -526,6 +525,35 @@ static void a_library_at_the_address_of_another_is_told_apart_by_generation(void
     dlclose(library);
     remove(path[0]);
     remove(path[1]);
+}
+
+/* Another thread was listing it when the stack was copied. */
+static void a_library_that_is_listed_a_little_later_has_its_frames(void **state)
+{
+    static const struct {
+        uint32_t listed;
+        bool found;
+    } cases[] = {{6, true}, {7, true}, {8, false}};
+    struct gv_unwind_chain chain;
+    char path[256];
+    void *library = take_inside(0, "late.so", path);
+
+    (void)state;
+    copied.stack.generation = 5;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct gv_unwinder *unwinder = gv_unwinder_open();
+
+        copied_stack_add_objects(unwinder, 5, "late.so");
+        copied_stack_add_objects(unwinder, cases[i].listed, NULL);
+        gv_unwinder_walk(unwinder, &copied.stack, &chain);
+        if (cases[i].found)
+            assert_same(&copied, &chain);
+        else
+            assert_in_range(chain.count, INSIDE - 1, INSIDE);
+        gv_unwinder_close(unwinder);
+    }
+    dlclose(library);
+    remove(path);
 }
 
 static void a_chain_ends_where_a_coroutine_began(void **state)
@@ -611,6 +639,7 @@ int main(void)
         cmocka_unit_test(a_file_that_is_replaced_later_is_not_read),
         cmocka_unit_test(a_file_that_is_truncated_later_does_no_harm),
         cmocka_unit_test(a_library_at_the_address_of_another_is_told_apart_by_generation),
+        cmocka_unit_test(a_library_that_is_listed_a_little_later_has_its_frames),
         cmocka_unit_test(a_chain_ends_where_a_coroutine_began),
         cmocka_unit_test(random_stacks_end),
     };
