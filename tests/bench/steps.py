@@ -4,6 +4,7 @@ The program prepares itself, and calls steps.run(step). That warms up, and then 
 end of stdin:
 
 N             makes N steps; answers `total_ns p10_ns p50_ns`
+stop          ends recording; answers `stopped`
 slices PAIRS  warms up for PAIRS slices, says `begins`, and makes steps in slices of 0.1 s: in each pair one with
               recording and one without, in random order; with STEPS_PROFILER=torch, with PyTorch's profiler
               instead of gpuverify. Answers, for all of them, `on|off wall_ns thread_ns
@@ -90,6 +91,10 @@ def run(step):
     for line in sys.stdin:
         if line.startswith("slices"):
             slices(step, int(line.split()[1]))
+            continue
+        if line.startswith("stop"):
+            switches()["off"]()
+            print("stopped", flush=True)
             continue
         times = [clock()]
         for _ in range(int(line)):
