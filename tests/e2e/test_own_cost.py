@@ -93,6 +93,8 @@ class GpuSide(harness.Case):
         self.assertGreater(costs["cupti-buffers"]["total_ns"], 0)
         self.assertEqual(costs["thread"]["spared"], 0)
         self.assertIsNone(costs["thread"]["share"])
+        # What CUPTI costs the GPU, and graphs, is not known.
+        self.assertRegex(self.command("report", trace.path).out, r"\n  gpuverify cost at least [\d.]+ % of this run")
 
     def test_thread_start_and_end(self):
         self.run_well([harness.program("gpu_work"), "streams", "100"],

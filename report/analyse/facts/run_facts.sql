@@ -74,9 +74,11 @@ FROM losses WHERE {is_of_process(process)};
 what IN ('start', 'end')
 
 -- name: own_cost
--- What gpuverify itself cost, in millionths of the processes' time: all of it, and what it cost once.
+-- What gpuverify itself cost, in millionths of the processes' time: all of it, what it cost once, and whether CUPTI was in
+-- use, which costs the GPU and graphs more than what is estimated for its calls.
 SELECT count(*) AS own_costs, CAST(round(1e6 * total(share)) AS INTEGER) AS own_cost_ppm,
-    CAST(round(1e6 * total(CASE WHEN {is_once} THEN share END)) AS INTEGER) AS own_cost_once_ppm
+    CAST(round(1e6 * total(CASE WHEN {is_once} THEN share END)) AS INTEGER) AS own_cost_once_ppm,
+    coalesce(max(what = 'cupti-calls' AND count > 0), 0) AS own_cost_is_least
 FROM own_cost WHERE {is_of_process(process)};
 
 -- name: utilisation

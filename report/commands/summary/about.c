@@ -236,7 +236,10 @@ static void print_own_cost(const struct gv_summary *summary)
     if (!facts->whole || facts->own_costs == 0)
         return;
     gv_text_say(summary->out, 2, "", summary->columns, "gpuverify cost %s%.1f %% of this run%s",
-                little ? "less than " : "", little ? 0.1 : (double)facts->own_cost_ppm / 1e4,
+                little                     ? "less than "
+                : facts->own_cost_is_least ? "at least "
+                                           : "",
+                little ? 0.1 : (double)facts->own_cost_ppm / 1e4,
                 !little && facts->own_cost_once_ppm > facts->own_cost_ppm / 2
                     ? ", most of it at its start and end"
                     : "");
