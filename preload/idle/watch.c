@@ -39,7 +39,8 @@
 #define PATIENCE_NS        10000000u
 #define SECOND_NS          1000000000u
 #define ALONE_NS           250000000u /* between two looks for other threads */
-#define SEARCH_NS          200000000u /* between two searches for child processes */
+#define SEARCH_NS          200000000u /* between two searches for child processes, at least, */
+#define SEARCH_OF_1000     2u         /* and of a CPU, half of what looks may take */
 #define QUOTA_NS           100000000u /* between two questions for the quota */
 #define CHILDREN_LOOKED_AT 4u         /* with their Python stacks, in one search */
 #define PRESET_HZ          50u
@@ -104,7 +105,8 @@ static struct gv_spool_slot no_slot;
 static struct watched watched[KNOWN_MOST];
 static struct gv_child *children;
 static unsigned child_count, child_turn;
-static uint64_t started_ns, searched_ns, search_span_ns, alone_ns, spent_ns, quota_ns;
+static uint64_t started_ns, alone_ns, spent_ns, quota_ns;
+static uint64_t searched_ns, search_span_ns, search_again_ns;
 static bool quota_was_used_up;            /* then */
 static bool knows_locks;                  /* in this round of looks */
 static uint64_t round_ns, process_cpu_ns; /* when this round began, and of the process by then */
@@ -443,11 +445,16 @@ static void look_into(struct gv_child *child)
     gv_python_look_end();
 }
 
-static void search_children(void)
+/* Each process takes its time, and one that is new more of it: those of a program that starts some
+ * all the time would take all that looks may take. */
+static void search_children(uint64_t now_ns)
 {
     uint32_t collector = atomic_load(&gv_process.session->collector_pid);
+    uint64_t before_ns = gv_time_ns(CLOCK_THREAD_CPUTIME_ID), cost_ns;
     struct gv_child *child;
 
+    search_span_ns = now_ns - searched_ns;
+    searched_ns = now_ns;
     child_count = gv_children_search(search_span_ns, collector, &children);
     child = busiest_child(true);
     if (child)
@@ -458,6 +465,10 @@ static void search_children(void)
         if (next && next != child)
             look_into(next);
     }
+    cost_ns = gv_time_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
+    search_again_ns = now_ns + cost_ns * 1000 / SEARCH_OF_1000;
+    if (search_again_ns < now_ns + SEARCH_NS)
+        search_again_ns = now_ns + SEARCH_NS;
 }
 
 /* Who works for a thread that waits: the busiest process; of an interpreter's workers each in its
@@ -718,13 +729,10 @@ static void look_at_children(struct watched *waiting[], unsigned count)
 {
     static const struct gv_python_gil no_gil;
     uint64_t now_ns = gv_clock_now_ns();
-    bool searches = count && now_ns - searched_ns >= SEARCH_NS;
+    bool searches = count && now_ns >= search_again_ns;
 
-    if (searches) {
-        search_span_ns = now_ns - searched_ns;
-        searched_ns = now_ns;
-        search_children();
-    }
+    if (searches)
+        search_children(now_ns);
     for (unsigned i = 0; i < count && !is_stopped(); i++)
         if (is_outside(&waiting[i]->chosen) && !write_children(waiting[i], searches)) {
             write_own(waiting[i], &no_gil, 0);
@@ -920,6 +928,7 @@ void gv_idle_start(void)
     pid = gv_process.pid;
     child_count = child_turn = 0;
     searched_ns = gv_clock_now_ns() - SECOND_NS; /* the first search is not delayed */
+    search_again_ns = 0;
     spent_ns = quota_ns = 0;
     quota_was_used_up = false;
     allowed_ptrace = keeps_files = false;

@@ -225,6 +225,31 @@ gpu.work()
 """)
         self.expect_mostly("child", trace, "process = (SELECT min(id) FROM processes)")
 
+    def test_many_children_leave_time_for_looks(self):
+        """A search for what they do tells of several of them in one look: there are looks without one between two searches."""
+        _, trace = self.run_text("""
+import os, signal, time
+import gpu
+def child(run):
+    pid = os.fork()
+    if not pid:
+        run()
+        os._exit(0)
+    return pid
+def tick():
+    while os.write(writer, b"x"):
+        time.sleep(0.05)
+reader, writer = os.pipe()
+children = [child(tick), *(child(lambda: time.sleep(60)) for _ in range(40))]
+for _ in gpu.rounds(3):
+    os.read(reader, 1)
+for pid in children:
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+""")
+        told = [count for count, in trace.execute("SELECT count(*) FROM idle_sample WHERE about = 2 GROUP BY at_ns")]
+        self.assertLess(5 * sum(count > 1 for count in told), len(told), told)
+
     def ask_child(self, connect):
         """The trace of a program that asks a child again and again, which takes a while to answer."""
         return self.run_text("""
