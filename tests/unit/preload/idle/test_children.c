@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,6 +34,7 @@ static void children_are_parsed(void **unused)
 
 static void burn(void)
 {
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails ends before */
     for (;;)
         ;
 }
@@ -76,6 +78,7 @@ static void descendants_are_found(void **unused)
         wait_for_work(ends);
     parent = fork();
     if (parent == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         grandchild = fork();
         if (grandchild == 0)
             burn();
