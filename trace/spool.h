@@ -455,7 +455,7 @@ struct gv_record_idle_sample {
     uint8_t about;         /* enum gv_idle_about */
     uint8_t target;        /* enum gv_idle_target */
     uint8_t signs;         /* enum gv_idle_signs */
-    uint16_t cpus;         /* that the thread may use; 0: not told */
+    uint16_t cpus;         /* that the process may use; 0: not told */
     uint16_t process_cpus; /* that the process used since that look, in hundredths */
 };
 

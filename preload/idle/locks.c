@@ -10,7 +10,7 @@
 #include <linux/futex.h>
 #include <time.h>
 
-#define TASKS_MOST    64u
+#define TASKS_MOST    256u
 #define CALL_BYTES    256
 #define SEARCH_OF1000 1u /* of a CPU */
 

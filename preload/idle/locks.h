@@ -19,7 +19,7 @@ struct gv_lock {
 /* Forgets all: a forked child has none of its parent's threads. */
 void gv_locks_start_over(void);
 
-/* Asks the first 64 threads of this process for what they wait. False: that would take more than
+/* Asks the first 256 threads of this process for what they wait. False: that would take more than
  * 0.1 % of a CPU, and no lock is known. */
 bool gv_locks_search(uint32_t pid);
 

@@ -7,11 +7,15 @@
 
 #define CGROUP_BYTES 4096
 #define STAT_BYTES   1024
-#define FOLDER_BYTES (GV_PROC_PATH_BYTES - 16)
+#define FOLDER_BYTES (GV_PROC_PATH_BYTES - 32)
+#define LIMITS_MOST  4u
 
-static char group[FOLDER_BYTES]; /* "": unknown */
-static uint64_t known_times;
-static unsigned cpus;
+static char group[FOLDER_BYTES]; /* the process's own */
+static struct {
+    size_t length; /* of the part of `group` that names it */
+    uint64_t times;
+} limits[LIMITS_MOST]; /* the group and those above it, as far as they have a quota */
+static unsigned limit_count, cpus;
 
 /* "cpu" in "cpuset,cpu,cpuacct" */
 static bool has_cpu(const char *controllers, const char *end)
@@ -73,61 +77,79 @@ unsigned gv_quota_parse_cpus(const char *text)
     return (unsigned)((quota_us + period_us - 1) / period_us);
 }
 
-static bool read_times(uint64_t *times)
+static size_t parent_of(size_t length)
+{
+    while (length > 0 && group[--length] != '/')
+        ;
+    return length;
+}
+
+static bool read_times(size_t length, uint64_t *times)
 {
     char text[STAT_BYTES];
 
-    return gv_proc_read(text, sizeof text, "%s/cpu.stat", group) > 0 && gv_quota_parse(text, times);
+    return gv_proc_read(text, sizeof text, "%.*s/cpu.stat", (int)length, group) > 0 &&
+           gv_quota_parse(text, times);
 }
 
-/* Version 2, or 1. */
-static bool has_quota(void)
+/* 0: none. Version 2, or 1. */
+static unsigned read_cpus(size_t length)
 {
     char text[64] = "", quota[24], period[24];
+    int bytes = (int)length;
 
-    if (gv_proc_read(text, sizeof text, "%s/cpu.max", group) <= 0 &&
-        gv_proc_read(quota, sizeof quota, "%s/cpu.cfs_quota_us", group) > 0 &&
-        gv_proc_read(period, sizeof period, "%s/cpu.cfs_period_us", group) > 0)
+    if (gv_proc_read(text, sizeof text, "%.*s/cpu.max", bytes, group) <= 0 &&
+        gv_proc_read(quota, sizeof quota, "%.*s/cpu.cfs_quota_us", bytes, group) > 0 &&
+        gv_proc_read(period, sizeof period, "%.*s/cpu.cfs_period_us", bytes, group) > 0)
         snprintf(text, sizeof text, "%s %s", quota, period);
-    cpus = gv_quota_parse_cpus(text);
-    return cpus != 0;
+    return gv_quota_parse_cpus(text);
 }
 
-/* The group, or one above it: that with a quota. Reading it costs up to 0.1 ms, so one without a
- * quota is not looked at again. */
+/* Reading a group costs up to 0.1 ms, so those without a quota are not looked at again. */
+void gv_quota_start_at(const char *folder)
+{
+    size_t length = strlen(folder);
+
+    limit_count = cpus = 0;
+    if (length >= sizeof group)
+        return;
+    memcpy(group, folder, length + 1);
+    for (; length > 0; length = parent_of(length)) {
+        unsigned these = read_cpus(length);
+
+        if (!these)
+            continue;
+        if (!cpus || these < cpus)
+            cpus = these;
+        if (limit_count < LIMITS_MOST && read_times(length, &limits[limit_count].times))
+            limits[limit_count++].length = length;
+    }
+}
+
 void gv_quota_start(void)
 {
-    static char text[CGROUP_BYTES];
-    char *slash;
+    static char text[CGROUP_BYTES], folder[FOLDER_BYTES];
 
-    known_times = 0;
-    group[0] = 0;
     if (gv_proc_read(text, sizeof text, "/proc/self/cgroup") <= 0 ||
-        !gv_quota_folder(text, group, sizeof group)) {
-        group[0] = 0;
-        return;
-    }
-    while (!has_quota() || !read_times(&known_times)) {
-        slash = strrchr(group, '/');
-        if (!slash || slash - group < (long)strlen("/sys/fs/cgroup")) {
-            group[0] = 0;
-            return;
-        }
-        *slash = 0;
-    }
+        !gv_quota_folder(text, folder, sizeof folder))
+        folder[0] = 0;
+    gv_quota_start_at(folder);
 }
 
 unsigned gv_quota_cpus(void)
 {
-    return group[0] ? cpus : 0;
+    return cpus;
 }
 
 bool gv_quota_was_used_up(void)
 {
-    uint64_t times, before = known_times;
+    bool was_used_up = false;
+    uint64_t times;
 
-    if (!group[0] || !read_times(&times))
-        return false;
-    known_times = times;
-    return times > before;
+    for (unsigned i = 0; i < limit_count; i++)
+        if (read_times(limits[i].length, &times)) {
+            was_used_up |= times > limits[i].times;
+            limits[i].times = times;
+        }
+    return was_used_up;
 }

@@ -1,4 +1,4 @@
-/* The CPU quota of this process's control group. One thread uses it. */
+/* The CPU quotas of this process's control group and of those above it. One thread uses it. */
 #ifndef GV_IDLE_QUOTA_H
 #define GV_IDLE_QUOTA_H
 
@@ -6,13 +6,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Finds the control group. Before the first of the next. */
+/* Finds the quotas, as they are now. Before the first of the next. */
 void gv_quota_start(void);
 
-/* Whether the quota was used up since it was last asked. Reads a file. False: unknown. */
+/* The same for the group in a folder. */
+void gv_quota_start_at(const char *folder);
+
+/* Whether one was used up since it was last asked. Reads a file for each. False: unknown. */
 bool gv_quota_was_used_up(void);
 
-/* How many CPUs the quota allows, rounded up; 0: there is no quota. */
+/* How many CPUs the tightest allows, rounded up; 0: there is no quota. */
 unsigned gv_quota_cpus(void);
 
 /* The folder of the CPU controller's group, from the text of /proc/PID/cgroup. False: none. */

@@ -7,6 +7,7 @@
 #include "preload/base/own_thread.h"
 #include "preload/base/thread.h"
 #include "preload/idle/children.h"
+#include "preload/idle/cpus.h"
 #include "preload/idle/locks.h"
 #include "preload/idle/quota.h"
 #include "preload/idle/stack_copies.h"
@@ -26,7 +27,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/sysinfo.h>
 
 #define STACK_BYTES        (2u << 20) /* the program's exit handlers may run on it */
 #define LOOKER_STACK_BYTES (512u << 10)
@@ -39,7 +39,8 @@
 #define PATIENCE_NS        10000000u
 #define SECOND_NS          1000000000u
 #define ALONE_NS           250000000u /* between two looks for other threads */
-#define SEARCH_NS          200000000u /* between two searches for child processes */
+#define SEARCH_NS          200000000u /* between two searches for child processes, at least, */
+#define SEARCH_OF_1000     2u         /* and of a CPU, half of what looks may take */
 #define QUOTA_NS           100000000u /* between two questions for the quota */
 #define CHILDREN_LOOKED_AT 4u         /* with their Python stacks, in one search */
 #define PRESET_HZ          50u
@@ -104,11 +105,11 @@ static struct gv_spool_slot no_slot;
 static struct watched watched[KNOWN_MOST];
 static struct gv_child *children;
 static unsigned child_count, child_turn;
-static uint64_t started_ns, searched_ns, search_span_ns, alone_ns, spent_ns, quota_ns;
+static uint64_t started_ns, alone_ns, spent_ns, quota_ns;
+static uint64_t searched_ns, search_span_ns, search_again_ns;
 static bool quota_was_used_up;            /* then */
 static bool knows_locks;                  /* in this round of looks */
 static uint64_t round_ns, process_cpu_ns; /* when this round began, and of the process by then */
-static int online;                        /* CPUs */
 static uint32_t pid;
 static bool allowed_ptrace;
 static bool keeps_files;
@@ -229,19 +230,6 @@ static bool may_wait_for_children(const struct watched *thread)
            thread->target == GV_IDLE_TARGET_NETWORK;
 }
 
-/* How many CPUs it may use; 0: all. */
-static int allowed_cpus(uint32_t tid)
-{
-    cpu_set_t allowed; /* the kernel writes only the bytes that it needs */
-    int count;
-
-    CPU_ZERO(&allowed);
-    if (!online || syscall(SYS_sched_getaffinity, tid, sizeof allowed, &allowed) <= 0)
-        return 0;
-    count = CPU_COUNT(&allowed);
-    return count < online ? count : 0;
-}
-
 /* Whether the collector may stop threads of this process: from the first time on that it is asked
  * for. Yama, if it is there, needs this. */
 static bool allows_ptrace(void)
@@ -253,17 +241,6 @@ static bool allows_ptrace(void)
         allowed_ptrace = true;
     }
     return allowed_ptrace;
-}
-
-/* How many CPUs it may use, also by the control group's quota. */
-static uint16_t usable_cpus(const struct watched *thread)
-{
-    unsigned cpus = (unsigned)(thread->allowed ? thread->allowed : online);
-    unsigned quota = gv_quota_cpus();
-
-    if (quota && quota < cpus)
-        cpus = quota;
-    return (uint16_t)(cpus < UINT16_MAX ? cpus : UINT16_MAX);
 }
 
 static uint8_t judge_signs(const struct watched *thread, const struct gv_python_gil *gil)
@@ -292,7 +269,7 @@ static void explain_delay(struct watched *thread)
 
     if (thread->delay_ns <= span_ns / 100 * DELAYED_OF_100)
         return;
-    thread->allowed = allowed_cpus(thread->chosen.tid);
+    thread->allowed = gv_cpus_of_thread(thread->chosen.tid);
     if (thread->at_ns - quota_ns >= QUOTA_NS) {
         quota_ns = thread->at_ns;
         quota_was_used_up = gv_quota_was_used_up();
@@ -327,7 +304,9 @@ static void write_sample(const struct watched *thread, union gv_record *record, 
         sample->signs |= GV_IDLE_WANTS_LOCK;
     /* A look may write several records about locks and children; only one has the CPU time. */
     if (thread->since_ns && sample->about != GV_IDLE_LOCK && sample->about != GV_IDLE_CHILD) {
-        sample->cpus = usable_cpus(thread);
+        unsigned cpus = gv_cpus_of_process(pid, thread->at_ns);
+
+        sample->cpus = (uint16_t)(cpus < UINT16_MAX ? cpus : UINT16_MAX);
         sample->process_cpus =
             (uint16_t)(thread->process_cpus < UINT16_MAX ? thread->process_cpus : UINT16_MAX);
     }
@@ -371,7 +350,7 @@ static void write_own(const struct watched *thread, const struct gv_python_gil *
         strcmp(channel, "0") != 0)
         text = channel;
     if (thread->state.state == 'R' && !*text && thread->allowed) {
-        snprintf(channel, sizeof channel, "%d of %d CPUs", thread->allowed, online);
+        snprintf(channel, sizeof channel, "%d of %d CPUs", thread->allowed, gv_cpus_online());
         text = channel;
     }
     write_sample(thread, &record, text);
@@ -443,11 +422,16 @@ static void look_into(struct gv_child *child)
     gv_python_look_end();
 }
 
-static void search_children(void)
+/* Each process takes its time, and one that is new more of it: those of a program that starts some
+ * all the time would take all that looks may take. */
+static void search_children(uint64_t now_ns)
 {
     uint32_t collector = atomic_load(&gv_process.session->collector_pid);
+    uint64_t before_ns = gv_time_ns(CLOCK_THREAD_CPUTIME_ID), cost_ns;
     struct gv_child *child;
 
+    search_span_ns = now_ns - searched_ns;
+    searched_ns = now_ns;
     child_count = gv_children_search(search_span_ns, collector, &children);
     child = busiest_child(true);
     if (child)
@@ -458,6 +442,10 @@ static void search_children(void)
         if (next && next != child)
             look_into(next);
     }
+    cost_ns = gv_time_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
+    search_again_ns = now_ns + cost_ns * 1000 / SEARCH_OF_1000;
+    if (search_again_ns < now_ns + SEARCH_NS)
+        search_again_ns = now_ns + SEARCH_NS;
 }
 
 /* Who works for a thread that waits: the busiest process; of an interpreter's workers each in its
@@ -501,10 +489,9 @@ static bool has_run(const struct gv_thread_state *now, const struct gv_thread_st
 /* Its CPU clock goes on while it has a CPU; schedstat lags behind. */
 static bool has_cpu(uint32_t tid, uint64_t cpu_ns)
 {
-    clockid_t clock = (clockid_t)(~tid << 3 | 6); /* as pthread_getcpuclockid() makes it */
     struct timespec used;
 
-    return clock_gettime(clock, &used) != 0 ||
+    return clock_gettime(gv_cpus_clock(tid), &used) != 0 ||
            (uint64_t)used.tv_sec * SECOND_NS + (uint64_t)used.tv_nsec > cpu_ns;
 }
 
@@ -669,7 +656,7 @@ static bool look_at(struct watched *thread, const struct gv_python_gil *gil, boo
             thread->stack = gv_stack_copies_write(&writer, state, thread->python, thread->at_ns);
     }
     if (!thread->since_ns)
-        thread->allowed = allowed_cpus(tid);
+        thread->allowed = gv_cpus_of_thread(tid);
     thread->waits_for_gil = waits_for_gil(thread, gil);
     thread->signs = judge_signs(thread, gil);
     thread->beside.tid = 0;
@@ -718,13 +705,10 @@ static void look_at_children(struct watched *waiting[], unsigned count)
 {
     static const struct gv_python_gil no_gil;
     uint64_t now_ns = gv_clock_now_ns();
-    bool searches = count && now_ns - searched_ns >= SEARCH_NS;
+    bool searches = count && now_ns >= search_again_ns;
 
-    if (searches) {
-        search_span_ns = now_ns - searched_ns;
-        searched_ns = now_ns;
-        search_children();
-    }
+    if (searches)
+        search_children(now_ns);
     for (unsigned i = 0; i < count && !is_stopped(); i++)
         if (is_outside(&waiting[i]->chosen) && !write_children(waiting[i], searches)) {
             write_own(waiting[i], &no_gil, 0);
@@ -858,8 +842,7 @@ static void *run(void *context)
 
     (void)context;
     set_apart();
-    online = get_nprocs();
-    gv_quota_start();
+    gv_cpus_start();
     writer.tid = (uint32_t)syscall(SYS_gettid);
     started_ns = alone_ns = now_ns;
     while (!is_alone(now_ns)) {
@@ -920,6 +903,7 @@ void gv_idle_start(void)
     pid = gv_process.pid;
     child_count = child_turn = 0;
     searched_ns = gv_clock_now_ns() - SECOND_NS; /* the first search is not delayed */
+    search_again_ns = 0;
     spent_ns = quota_ns = 0;
     quota_was_used_up = false;
     allowed_ptrace = keeps_files = false;

@@ -17,7 +17,9 @@ static int64_t line_number_table(const struct gv_python_table *table, size_t ins
     return line;
 }
 
-/* 3.10: pairs of a length in bytes and a step in lines, which comes first. */
+/* 3.10: pairs of a length in bytes and a step in lines, which comes first. A generator begins with
+ * an instruction without a line: it is at its `def` then, as Python says of one that has not begun.
+ */
 static int64_t line_table(const struct gv_python_table *table, size_t instruction)
 {
     int64_t line = table->first_line;
@@ -30,7 +32,7 @@ static int64_t line_table(const struct gv_python_table *table, size_t instructio
         if (step != GV_NO_LINE)
             line += step;
         if (instruction < end)
-            return step == GV_NO_LINE ? 0 : line;
+            return step == GV_NO_LINE && i > 0 ? 0 : line;
     }
     return 0;
 }

@@ -225,6 +225,31 @@ gpu.work()
 """)
         self.expect_mostly("child", trace, "process = (SELECT min(id) FROM processes)")
 
+    def test_many_children_leave_time_for_looks(self):
+        """A search for what they do tells of several of them in one look: there are looks without one between two searches."""
+        _, trace = self.run_text("""
+import os, signal, time
+import gpu
+def child(run):
+    pid = os.fork()
+    if not pid:
+        run()
+        os._exit(0)
+    return pid
+def tick():
+    while os.write(writer, b"x"):
+        time.sleep(0.05)
+reader, writer = os.pipe()
+children = [child(tick), *(child(lambda: time.sleep(60)) for _ in range(40))]
+for _ in gpu.rounds(3):
+    os.read(reader, 1)
+for pid in children:
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+""")
+        told = [count for count, in trace.execute("SELECT count(*) FROM idle_sample WHERE about = 2 GROUP BY at_ns")]
+        self.assertLess(5 * sum(count > 1 for count in told), len(told), told)
+
     def ask_child(self, connect):
         """The trace of a program that asks a child again and again, which takes a while to answer."""
         return self.run_text("""
@@ -367,9 +392,10 @@ for _ in range(8):
         self.assertEqual(trace.execute("SELECT count(*) FROM threads").fetchone()[0], 33)
         self.assertGreater(expectations.idle_ns(trace, "reason = 'sleep'"), 0, expectations.story(trace))
 
-    def test_cpus_of_a_process_whose_threads_take_turns(self):
+    def look_at_turns(self, bind=""):
+        """A program whose threads take turns: its trace, and how many CPUs it may use."""
         _, trace = self.run_text("""
-import concurrent.futures, os, threading, zlib
+import concurrent.futures, os, threading, time, zlib
 import gpu
 lock = threading.Lock()
 data = zlib.compress(os.urandom(1 << 20) * 2, 1)
@@ -377,17 +403,26 @@ def read():
     with lock:
         zlib.decompress(data)
 with concurrent.futures.ThreadPoolExecutor(8) as pool:
+    for future in [pool.submit(time.sleep, 0.05) for _ in range(8)]:
+        future.result()
+    """ + bind + """
     for _ in gpu.rounds(1.0):
         for future in [pool.submit(read) for _ in range(16)]:
             future.result()
 """, GPUVERIFY_IDLE_HZ="100")
+        return trace, trace.execute("SELECT max(cpus) FROM idle_sample_cpu").fetchone()[0]
+
+    def test_cpus_of_a_process_whose_threads_take_turns(self):
+        trace, cpus = self.look_at_turns()
         looks = "FROM idle_sample LEFT JOIN idle_sample_cpu ON sample = id WHERE about <> 2 AND about <> 4"
         self.assertEqual(trace.execute(f"SELECT count(*) {looks} AND (span_ns IS NULL) <> (cpus IS NULL)").fetchone()[0], 0)
-        threads, used, cpus = trace.execute("SELECT count(DISTINCT pid_or_tid), sum(process_cpu_ns) * 1.0 / sum(span_ns),"
-                                            f" max(cpus) {looks} AND about = 3").fetchone()
+        threads, used = trace.execute("SELECT count(DISTINCT pid_or_tid), sum(process_cpu_ns) * 1.0 / sum(span_ns)"
+                                      f" {looks} AND about = 3").fetchone()
         self.assertGreater(threads, 1)
         self.assertTrue(0.1 < used < 1.5, used)
         self.assertTrue(0 < cpus <= os.cpu_count(), cpus)
+        _, bound = self.look_at_turns("os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])")
+        self.assertEqual(bound, cpus)  # only the main thread is
 
     def test_interpreter_that_ends_before_the_process(self):
         """The C library calls usleep(256000) when the interpreter is gone; the exit status is 256000 modulo 256."""

@@ -135,6 +135,19 @@ class Situations(Look):
         self.assertEqual(sum(int(row[0]) for row in rows), int(rows[0][1]), text)
         self.end(process)
 
+    def test_frames_of_one_moment(self):
+        """A running thread calls and returns all the time: its frames are those that it had while it was stopped."""
+        colours = ("red", "blue", "green", "black", "white", "brown", "grey")
+        script = self.write("turns.py", "".join(f"def {name}(left):\n    return left and {name}(left - 1)\n" for name in colours) +
+                            'print("ready", flush=True)\nwhile True:\n' + "".join(f"    {name}(35)\n" for name in colours))
+        process = self.start([sys.executable, script], preload=False, sim=False, stdin=subprocess.PIPE, text=True)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        stacks = [[frame["function"] for frame in part["frames"] if frame["kind"] == "python"]
+                  for _ in range(3) for part in self.main_thread(self.look(process))["did"]]
+        self.assertGreater(max(map(len, stacks)), 2, stacks)
+        self.assertEqual([stack for stack in stacks if len(set(stack) - {"<module>"}) > 1], [])
+        self.end(process)
+
     def test_a_lock(self):
         self.check("py", "lock", "the main thread is waiting for another thread at ", "thread-lock")
         seen = self.check("c", "lock", r"is waiting for another thread at .* \(thread \d+, e2e_looked_at, has the lock\)",

@@ -25,7 +25,7 @@ struct gv_idle_lock {
 /* The CPUs that a process used, in looks at one thread. */
 struct gv_idle_cpus {
     int64_t looks;     /* that say it */
-    int64_t may_use;   /* the fewest CPUs that the thread might use */
+    int64_t may_use;   /* the fewest CPUs that the process might use */
     double span_ns;    /* since the look before each, */
     double process_ns; /* CPU time of the process then, */
     double thread_ns;  /* and of the thread */

@@ -217,7 +217,8 @@ static int book_in_phase(struct gv_ledger *ledger, uint32_t number, uint32_t pha
     cell = &ledger->cells[at - 1];
     cell->booked_ns += ns;
     cell->booked_count += counts;
-    cell->linked_ns += piece->linked ? ns : 0;
+    cell->before_copy_ns += piece->before_copy ? ns : 0;
+    cell->awaited_ns += piece->awaited ? ns : 0;
     const struct gv_ledger_idle_piece part = {
         .cell = (uint32_t)at - 1,
         .from_ns = piece->from_ns > of.low_ns ? piece->from_ns : of.low_ns,
@@ -364,7 +365,8 @@ int gv_ledger_open(struct gv_ledger *ledger, uint32_t number, int64_t waited_ns,
         ledger->cells[at - 1].total_ns += part_ns;
         ledger->cells[at - 1].booked_ns = cell.booked_ns;
         ledger->cells[at - 1].booked_count = cell.booked_count;
-        ledger->cells[at - 1].linked_ns = cell.linked_ns;
+        ledger->cells[at - 1].before_copy_ns = cell.before_copy_ns;
+        ledger->cells[at - 1].awaited_ns = cell.awaited_ns;
         ledger->cells[at - 1].first_ns += first_ns;
         ledger->cells[at - 1].count += is_most ? cell.open_count : 0;
         error = gv_ledger_minutes_claim(ledger, lane->open[i], at - 1, part_ns);

@@ -352,7 +352,7 @@ static void take(struct gv_ledger_finding *finding, struct claim *claim, unsigne
     finding->count += claim->row->count;
     if (claim->what == GV_ACCOUNT_COPY_EXPOSED) {
         finding->exposed_ns += claim->ns;
-        finding->awaited_ns += claim->row->linked_ns;
+        finding->awaited_ns += claim->row->awaited_ns;
     }
     finding->variance += claim->row->variance;
     finding->sampled |= claim->row->sampled;

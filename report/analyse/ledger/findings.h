@@ -13,7 +13,7 @@ struct gv_ledger_finding {
     int64_t then_place;   /* waits: where else the host then works most of the time; 0: nowhere */
     uint32_t then_what;   /* and what it does there */
     int64_t lost_ns, saves_ns, phase_ns, count; /* saves_ns -1: nothing of itself */
-    int64_t exposed_ns, awaited_ns; /* of lost_ns: exposed copies; of these: linked, as in rows */
+    int64_t exposed_ns, awaited_ns; /* of lost_ns: exposed copies; of these: as in rows */
     double variance;
     bool sampled, is_backward; /* is_backward: launching, by autograd */
     bool with_waits;           /* saves_ns has waits that other findings lose */

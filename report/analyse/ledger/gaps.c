@@ -83,7 +83,7 @@ static int book_without_copies(struct walk *walk, struct gv_ledger_piece piece)
         if (copy->end_ns <= piece.from_ns)
             continue;
         piece.to_ns = copy->start_ns;
-        piece.linked = is_before_copy(walk, &piece);
+        piece.before_copy = is_before_copy(walk, &piece);
         if (piece.to_ns > piece.from_ns)
             error = book_opened(walk, piece);
         copied.from_ns = copy->start_ns > piece.from_ns ? copy->start_ns : piece.from_ns;
@@ -93,7 +93,7 @@ static int book_without_copies(struct walk *walk, struct gv_ledger_piece piece)
                 gv_ledger_main_ns(walk->ledger, lane, copied.from_ns, copied.to_ns);
         if (copy->of_host && copy->what == GV_ACCOUNT_COPY && waits_for_copies(piece.what)) {
             copied.what = GV_ACCOUNT_COPY_EXPOSED;
-            copied.linked = copy->awaited;
+            copied.awaited = copy->awaited;
         }
         if (!error)
             error = gv_ledger_book(walk->ledger, walk->lane, &copied);
@@ -102,7 +102,7 @@ static int book_without_copies(struct walk *walk, struct gv_ledger_piece piece)
             return error;
     }
     piece.to_ns = to_ns;
-    piece.linked = is_before_copy(walk, &piece);
+    piece.before_copy = is_before_copy(walk, &piece);
     return error || piece.from_ns >= to_ns ? error : book_opened(walk, piece);
 }
 

@@ -10,11 +10,11 @@ struct gv_ledger_row {
     uint32_t phase;         /* enum gv_ledger_phase */
     int64_t place, claimed; /* rows of place; 0: not known, nobody */
     int64_t total_ns, first_ns, count;
-    int64_t linked_ns; /* of total_ns: as in the cells */
-    double variance;   /* of total_ns */
-    double error_ns;   /* the same, of what samples say of the GPU, which errs alike in all cells */
-    bool borrowed;     /* the line is where the first thread waits for this one */
-    bool sampled;      /* a part of it was told by looks or stacks of others */
+    int64_t before_copy_ns, awaited_ns; /* of total_ns: as in the cells */
+    double variance;                    /* of total_ns */
+    double error_ns; /* the same, of what samples say of the GPU, which errs alike in all cells */
+    bool borrowed;   /* the line is where the first thread waits for this one */
+    bool sampled;    /* a part of it was told by looks or stacks of others */
     uint32_t stack, claimed_stack, verdict; /* of its largest part; verdict: + 1 */
     uint32_t api;       /* of the call that waited, or in which the time was; 0: none */
     uint32_t cell_pair; /* of most of it: the calls around it, by which a sample of GPM knows it */

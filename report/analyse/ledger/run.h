@@ -76,9 +76,9 @@ struct gv_ledger_cell {
     int64_t total_ns, first_ns, count;    /* first_ns: in the first half of the phase */
     int64_t open_ns, open_first_ns, open_count; /* since the lane's last opener */
     int64_t booked_ns, booked_count;            /* whoever claims it */
-    int64_t linked_ns; /* of that: until a copy to the device that another thread began; of copies,
-                          those whose stream had to wait for others */
-    double error_ns;   /* of total_ns, as it was estimated from samples */
+    int64_t before_copy_ns; /* of that: gaps until a copy to the device that another thread began */
+    int64_t awaited_ns;     /* of that: copies whose stream had to wait for others */
+    double error_ns;        /* of total_ns, as it was estimated from samples */
     int64_t idle_ns, idle_count,
         idle_looks;                   /* of gaps without rows of their own, whoever claims them */
     int64_t idle_most_ns, idle_at_ns; /* the longest of these, and when */
@@ -363,7 +363,7 @@ int gv_ledger_sampled_move(struct gv_ledger *ledger);
 struct gv_ledger_piece {
     int64_t from_ns, to_ns;
     uint32_t pair, stack, verdict, what;
-    bool linked; /* as in the cells */
+    bool before_copy, awaited; /* as in the cells */
 };
 int gv_ledger_pair_of(struct gv_ledger *ledger, uint32_t thread, uint64_t before, uint64_t after,
                       uint32_t *pair);

@@ -340,8 +340,10 @@ static int add_row(struct splitting *splitting, const struct gv_ledger_row *want
     row->total_ns += ns;
     row->first_ns += (int64_t)((__int128)cell->first_ns * ns / cell->total_ns);
     row->count += (int64_t)((double)cell->count * share + 0.5);
-    if (cell->linked_ns) /* then it was booked, and not estimated from samples */
-        row->linked_ns += (int64_t)((__int128)cell->linked_ns * ns / cell->booked_ns);
+    if (cell->booked_ns) { /* else it was estimated from samples */
+        row->before_copy_ns += (int64_t)((__int128)cell->before_copy_ns * ns / cell->booked_ns);
+        row->awaited_ns += (int64_t)((__int128)cell->awaited_ns * ns / cell->booked_ns);
+    }
     row->variance += variance;
     row->error_ns += cell->error_ns * share;
     row->sampled |= wanted->sampled;

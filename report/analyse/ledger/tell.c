@@ -358,7 +358,7 @@ static int say_copies(const struct gv_ledger_telling *telling, struct gv_ledger_
     int error = 0;
 
     if (finding->what == GV_ACCOUNT_THREAD_LOCK)
-        copies = 2 * most->linked_ns >= most->total_ns;
+        copies = 2 * most->before_copy_ns >= most->total_ns;
     else if (lane->steps)
         error = gv_database_number(telling->ledger->trace, sql_copies_back, values, 3, &copies);
     if (!error && copies)

@@ -1,6 +1,5 @@
 /* The processes that descend from this one. */
 #include "preload/idle/children.h"
-#include "preload/idle/quota.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -8,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,6 +34,7 @@ static void children_are_parsed(void **unused)
 
 static void burn(void)
 {
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails ends before */
     for (;;)
         ;
 }
@@ -77,6 +78,7 @@ static void descendants_are_found(void **unused)
         wait_for_work(ends);
     parent = fork();
     if (parent == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         grandchild = fork();
         if (grandchild == 0)
             burn();
@@ -115,57 +117,11 @@ static void descendants_are_found(void **unused)
     assert_false(gv_children_exist());
 }
 
-static void the_group_of_the_cpu_is_found(void **unused)
-{
-    char folder[64];
-
-    (void)unused;
-    assert_true(gv_quota_folder("0::/user.slice/x\n", folder, sizeof folder));
-    assert_string_equal(folder, "/sys/fs/cgroup/user.slice/x");
-    assert_true(gv_quota_folder("4:cpuset:/a\n3:cpuacct,cpu:/b\n0::/c\n", folder, sizeof folder));
-    assert_string_equal(folder, "/sys/fs/cgroup/cpu/b");
-    assert_true(gv_quota_folder("0::/c\n3:cpu:/b", folder, sizeof folder));
-    assert_string_equal(folder, "/sys/fs/cgroup/cpu/b");
-    assert_false(gv_quota_folder("4:cpuset:/a\n1:name=systemd:/", folder, sizeof folder));
-    assert_false(gv_quota_folder("", folder, sizeof folder));
-    assert_false(gv_quota_folder("0:\n:\n::", folder, 8));
-    assert_false(
-        gv_quota_folder("0::/much/too/long/for/the/room/that/there/is/for/it/in/the/folder", folder,
-                        sizeof folder));
-}
-
-static void a_group_says_how_often_it_was_throttled(void **unused)
-{
-    uint64_t times = 0;
-
-    (void)unused;
-    assert_true(gv_quota_parse("nr_periods 5\nnr_throttled 3\nthrottled_usec 9\n", &times));
-    assert_int_equal(times, 3);
-    assert_false(gv_quota_parse("usage_usec 5\n", &times));
-    assert_false(gv_quota_parse("nr_throttled \n", &times));
-    assert_false(gv_quota_parse("xnr_throttled 3", &times));
-}
-
-static void a_quota_is_worth_so_many_cpus(void **unused)
-{
-    (void)unused;
-    assert_int_equal(gv_quota_parse_cpus("150000 100000\n"), 2);
-    assert_int_equal(gv_quota_parse_cpus("400000\n 100000\n"), 4);
-    assert_int_equal(gv_quota_parse_cpus("max 100000\n"), 0);
-    assert_int_equal(gv_quota_parse_cpus("-1\n 100000\n"), 0);
-    assert_int_equal(gv_quota_parse_cpus("100000 0"), 0);
-    assert_int_equal(gv_quota_parse_cpus("100000"), 0);
-    assert_int_equal(gv_quota_parse_cpus(""), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(children_are_parsed),
         cmocka_unit_test(descendants_are_found),
-        cmocka_unit_test(the_group_of_the_cpu_is_found),
-        cmocka_unit_test(a_group_says_how_often_it_was_throttled),
-        cmocka_unit_test(a_quota_is_worth_so_many_cpus),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

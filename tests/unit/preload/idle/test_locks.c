@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#define WAITERS 3
+#define WAITERS 100
 
 static const struct timespec a_while = {.tv_nsec = 20000000};
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

@@ -4,6 +4,7 @@ python_looks in GV_PYTHON_LOOKS; how to start this Python is in GV_PYTHON, if it
 
 import ctypes
 import gc
+import mmap
 import os
 import signal
 import subprocess
@@ -303,6 +304,23 @@ class Looks(unittest.TestCase):
                 self.assertEqual(look(pid=child.pid, tid=child.pid).began, 0)
             finally:
                 child.kill()
+
+    def test_what_it_costs_to_find_no_python(self):
+        """Hardly more in a process with many mappings, as those of large libraries have."""
+        def cost():
+            with subprocess.Popen(["sleep", "60"]) as child:
+                time.sleep(0.1)
+                before = time.process_time_ns()
+                self.assertEqual(look(pid=child.pid, tid=child.pid).began, 0)
+                after = time.process_time_ns()
+                child.kill()
+            return after - before
+
+        cost()  # finds our own interpreter
+        few = min(cost() for _ in range(5))
+        kept = [mmap.mmap(-1, 4096, prot=mmap.PROT_READ | number % 2 * mmap.PROT_WRITE) for number in range(8000)]
+        many = min(cost() for _ in range(5))
+        self.assertLess(many, 4 * few, f"{len(kept)} mappings")
 
     def test_process_that_is_gone(self):
         with subprocess.Popen(["true"]) as child:

@@ -45,6 +45,16 @@ static void lines_of_each_format(void **state)
             assert_int_equal(gv_python_line(&tables[i], 4 * k), wanted[i][k]);
 }
 
+/* `def f():`, and below it `yield`, in Python 3.10. */
+static void a_generator_begins_at_its_def(void **state)
+{
+    static const uint8_t lines[] = {2, 0x80, 10, 1};
+    const struct gv_python_table table = {lines, sizeof(lines), 10, 10};
+
+    assert_int_equal(gv_python_line(&table, 0), 10);
+    assert_int_equal(gv_python_line(&table, 2), 11);
+}
+
 /* Of the heap, so that a sanitizer sees what is read beside it. */
 static void tables_may_be_anything(void **state)
 {
@@ -137,6 +147,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_of_each_format),
+        cmocka_unit_test(a_generator_begins_at_its_def),
         cmocka_unit_test(tables_may_be_anything),
         cmocka_unit_test_setup_teardown(code_is_found_also_by_another_collector, setup_codes,
                                         teardown_codes),
