@@ -253,7 +253,7 @@ static int html_say(struct html *html, const char *text, struct gv_json *json)
     const int64_t lane[] = {ledger->lanes[0].process, ledger->lanes[0].device};
     char headline[GV_SUMMARY_TEXT_BYTES], busy[GV_SUMMARY_TEXT_BYTES];
     int64_t run_ns = ledger->lanes_told && lane[1] >= 0 ? gv_summary_time_sum(&all) : 0;
-    bool worked = gv_summary_worked(&summary, ledger);
+    bool worked = gv_summary_worked(ledger);
     int error = gv_summary_say_busy(&summary, ledger, busy);
 
     html_headline(html, &summary, worked, headline);

@@ -194,7 +194,7 @@ static int print_findings(const struct gv_summary *summary, const struct gv_summ
     char share[GV_FORMAT_BYTES];
     int error = 0;
 
-    if (!gv_summary_worked(summary, ledger))
+    if (!gv_summary_worked(ledger))
         return 0;
     fputc('\n', summary->out);
     for (size_t i = 0; i < ledger->told && !error; i++)
@@ -223,7 +223,7 @@ static void print_next(const struct gv_summary *summary, const struct gv_summary
 
     for (size_t i = 0; i < summary->list->count; i++)
         hangs |= summary->list->facts[i].name == GV_FACT_UNFINISHED;
-    if (ledger->told > 0 && gv_summary_worked(summary, ledger) && !hangs)
+    if (ledger->told > 0 && gv_summary_worked(ledger) && !hangs)
         snprintf(command, sizeof(command), "gpuverify explain FILE f%" PRId64,
                  ledger->findings[0].id);
     else if (hangs || summary->facts->stalls > 0)
