@@ -27,6 +27,7 @@ from .trace import TraceError, run as ask
 
 ANSWER_BYTES = 4096
 NOTE_BYTES = 1024  # of a command that a note names, and of what a command says beside its answer
+LINE_BYTES = 120  # a part of a line that is worth showing
 READ_S, QUERY_S, GRACE_S = 120.0, 20.0, 10.0
 ENDED_S = 1.0  # how long the output of an ended child is read: a child of it may go on writing
 PR_SET_PDEATHSIG = 1
@@ -148,6 +149,10 @@ def _cut(text: str, room: int) -> str:
     return text.encode()[:room].decode("utf-8", "ignore")
 
 
+def _end_of(text: str, room: int) -> str:
+    return "..." + text.encode()[max(0, len(text.encode()) + 3 - room):].decode("utf-8", "ignore")
+
+
 def _rows(text: str) -> Iterator[str]:
     """The whole rows of CSV, its header first. A quoted value may have newlines."""
     row = ""
@@ -159,10 +164,14 @@ def _rows(text: str) -> Iterator[str]:
 
 
 def _fit(parts: list[str], note: str, last: bool = False) -> str:
-    """As many whole lines or rows as fit, from the first or up to the last, and a note: ANSWER_BYTES at most."""
+    """As many whole lines or rows as fit, from the first or up to the last, and a note: ANSWER_BYTES at most. Up to the last also the end
+    of a long line, which may be all that a program said."""
     room, kept = ANSWER_BYTES - len(note.encode()) - 1, ""
     for part in reversed(parts) if last else parts:
-        if len((kept + part).encode()) > room:
+        rest = room - len(kept.encode())
+        if len(part.encode()) > rest:
+            if last and rest >= LINE_BYTES:
+                kept = _end_of(part, rest) + kept
             kept = kept or _cut(part, room)
             break
         kept = part + kept if last else kept + part

@@ -131,3 +131,7 @@ CASE WHEN instr({location}, ' ') = 0 THEN {without_number({location})}
 -- define: is_server(name)
 -- Of a process outside the session: MPS's, which does its clients' work and none of its own. A name has 15 bytes.
 (coalesce({name}, '') = 'nvidia-cuda-mps')
+
+-- define: finding_name
+-- What a finding is called where runs are compared.
+rtrim(key) || CASE phase WHEN 'main' THEN '' ELSE ', ' || phase END

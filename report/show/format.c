@@ -100,6 +100,22 @@ const char *gv_format_real(char out[GV_FORMAT_BYTES], double real)
     return out;
 }
 
+void gv_format_cut(char *out, size_t size, const char *text)
+{
+    static const char cut[] = "...";
+    size_t bytes = strnlen(text, size);
+
+    if (bytes < size) {
+        memcpy(out, text, bytes + 1);
+        return;
+    }
+    bytes = size - sizeof(cut);
+    while (bytes > 0 && ((unsigned char)text[bytes] & 0xc0) == 0x80) /* inside a character */
+        bytes--;
+    memcpy(out, text, bytes);
+    memcpy(out + bytes, cut, sizeof(cut));
+}
+
 size_t gv_format_prefix(const char *text, size_t columns)
 {
     size_t at = 0;

@@ -28,6 +28,9 @@ const char *gv_format_size(char out[GV_FORMAT_BYTES], int64_t bytes);
 /* The shortest text that reads back as the same number. */
 const char *gv_format_real(char out[GV_FORMAT_BYTES], double real);
 
+/* Copies a text. What does not fit is cut off between two characters, and "..." ends it. */
+void gv_format_cut(char *out, size_t size, const char *text);
+
 /* The bytes of a text's first `columns` characters. */
 size_t gv_format_prefix(const char *text, size_t columns);
 

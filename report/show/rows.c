@@ -582,24 +582,14 @@ void gv_rows_bytes(struct gv_rows *rows, const char *text, size_t bytes)
 
 void gv_rows_text(struct gv_rows *rows, const char *text)
 {
-    static const char cut[] = "...";
     char part[GV_ROWS_TEXT_BYTES];
-    size_t bytes, kept = sizeof(part) - sizeof(cut);
 
     if (!text) {
         gv_rows_null(rows);
         return;
     }
-    bytes = strnlen(text, GV_ROWS_TEXT_BYTES);
-    if (bytes == GV_ROWS_TEXT_BYTES) {
-        while (((unsigned char)text[kept] & 0xc0) == 0x80 && kept > 0) /* inside a character */
-            kept--;
-        memcpy(part, text, kept);
-        memcpy(part + kept, cut, sizeof(cut));
-        text = part;
-        bytes = kept + sizeof(cut) - 1;
-    }
-    gv_rows_bytes(rows, text, bytes);
+    gv_format_cut(part, sizeof(part), text);
+    gv_rows_bytes(rows, part, strlen(part));
 }
 
 static void rows_number_for_people(enum gv_column_kind kind, int64_t number,

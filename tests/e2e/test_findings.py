@@ -90,6 +90,12 @@ class Findings(harness.Case):
         self.assertIn("Next: gpuverify explain f1   trace: idle.db\n", told)
         self.assertNotIn("0 errors", told)
 
+    def test_what_a_run_without_a_kernel_loses_is_told(self):
+        for gpu in ("auto", "off"):
+            told = self.told("no-kernel", GPUVERIFY_GPU=gpu)
+            self.assertRegex(" ".join(told.split()), r" no kernel no launch, .* 1 (host-code|starting-cuda|no-cpu) [^ ]+ ms \d+ % ")
+            self.assertIn("Next: gpuverify explain f1 ", told)
+
     def test_a_start_that_lost_little_does_not_hide_the_steps(self):
         self.told("idle")
         for lost, shown in (("1", "one step"), ("(SELECT sum(total_ns) FROM ledger_row)", "the run")):

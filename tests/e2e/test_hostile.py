@@ -267,6 +267,19 @@ class Hostile(harness.Case):
         self.assertRegex(self.command("report", path, status=3, sim=False).err,
                          "too big|too large")
 
+    def test_long_texts_do_not_make_long_explanations(self):
+        """A finding and its stall: the names in their stacks, and a fix that is not ours. JSON has all of that."""
+        path = self.make("UPDATE frame SET file = '/' || printf('%.*c', 1000000, 'f') WHERE file NOT NULL",
+                         "UPDATE frame SET library = '/' || printf('%.*c', 1000000, 'l') WHERE library NOT NULL",
+                         "UPDATE stall_advice SET text = printf('%.*c', 1000000, 'a')")
+        for name in ("f4", "s1"):
+            said = self.command("explain", path, name, sim=False).out
+            self.assertRegex(said, r"where   f{200,252}\.\.\.:\d+\s")
+            self.assertRegex(said, r"fix     a{8000,8190}\.\.\.\n")
+            self.assertLess(len(said), 20000)
+        told = self.command("explain", path, "s1", "--format", "json", sim=False).out
+        self.assertEqual(json.loads(told)["stall"]["fix"], "a" * 1000000)
+
     def documents(self, path, *commands):
         """What the commands write as JSON, and its length."""
         outs = [self.command(*words, path, "--format", "json", sim=False).out for words in commands]

@@ -165,6 +165,10 @@ class Tools(harness.Case):
             self.assertLessEqual(len(said.encode()), LIMIT)
             self.assertRegex(said, r"^exit code 3; this is the end of its output\nline \d+\n")
             self.assertIn("\nline 1999\n", said)
+            for ending in ("", "; kill -9 $PPID"):  # with a summary, and without
+                said = agent.call("run", program=["sh", "-c", "printf %5000s | tr ' ' x; printf done" + ending])
+                self.assertLessEqual(len(said.encode()), LIMIT)
+                self.assertRegex(said, r"^exit code \S+; this is the end of its output\n\.\.\.x{1000,}done")
 
     def test_a_refusal_of_any_length_is_one(self):
         with self.agent() as agent:

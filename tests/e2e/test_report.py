@@ -250,6 +250,20 @@ print(*children, *[os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child 
         errors = json.loads(self.command("report", "trace.db", "-s", "errors", "--format", "json").out)["sections"]["errors"]
         self.assertEqual([set(row["process"].split(", ")) for row in errors], [{first, second}])
 
+    def test_cuda_only_in_the_child_of_a_fork(self):
+        """Its first call comes too early in its own process: the parent starts CUDA later."""
+        script = self.write("forks.py", """
+import ctypes, os
+cuda = ctypes.CDLL("libcuda.so.1")
+children = [os.fork() or os._exit(cuda.cuCtxSynchronize()) for _ in range(2)]
+print(*[os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children], cuda.cuInit(0))
+""")
+        self.assertEqual(self.run_well(["python3", script]).out.split(), ["3", "3", "0"])
+        self.settle()
+        told = " ".join(self.command("report", "trace.db", "-s", "findings").out.split())
+        self.assertIn("(3), 2 times: ", told)
+        self.assertNotIn("before the fork", told)
+
     def test_memory_goes_with_its_context(self):
         """Three megabytes at a time, six times: in contexts of its own, and in the runtime's."""
         script = self.write("again.py", """

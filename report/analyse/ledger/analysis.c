@@ -211,6 +211,8 @@ static int make(struct gv_ledger *ledger)
     if (!error)
         error = gv_ledger_lanes_store(ledger);
     if (!error && !ledger->only_minutes)
+        error = gv_ledger_uses_share(ledger);
+    if (!error && !ledger->only_minutes)
         error = gv_ledger_findings_make(ledger, &rows, &findings);
     if (!error)
         error = gv_ledger_store(ledger, &rows, &findings);

@@ -131,14 +131,32 @@ SELECT coalesce(o.name || ', process ' || o.pid, 'in another container') FROM ot
     JOIN device d ON d.uuid = o.uuid AND d.process = ?1 AND d.device = ?2
 WHERE NOT {is_server(o.name)} AND min(o.last_ns, ?4) - max(o.first_ns, ?3) > (?4 - ?3) / 2 ORDER BY o.last_ns - o.first_ns DESC, o.id LIMIT 1;
 
+-- name: find_sharing
+-- Who was on a device from when to when: other processes, and the lanes, of which one of calls alone is on each of its process's
+-- devices. The second table is how long all of them together were there until a moment, without asking each: a line that bends
+-- where one comes or goes.
+DROP TABLE IF EXISTS temp.ledger_there;
+CREATE TEMP TABLE ledger_there (process INTEGER, device INTEGER, uuid TEXT, first_ns INTEGER, last_ns INTEGER);
+INSERT INTO temp.ledger_there
+SELECT NULL, NULL, uuid, first_ns, max(first_ns, last_ns) FROM other_process WHERE uuid NOT NULL AND NOT {is_server(name)}
+UNION ALL SELECT e.process, e.device, e.uuid, l.begin_ns, max(l.begin_ns, l.end_ns)
+FROM lane l JOIN device e ON e.process = l.process AND e.device = coalesce(l.device, e.device) WHERE e.uuid NOT NULL;
+CREATE INDEX temp.ledger_there_process ON ledger_there (process);
+DROP TABLE IF EXISTS temp.ledger_until;
+CREATE TEMP TABLE ledger_until (uuid TEXT, at_ns INTEGER, slope REAL, less_ns REAL, PRIMARY KEY (uuid, at_ns)) WITHOUT ROWID;
+INSERT INTO temp.ledger_until
+SELECT uuid, at_ns, total(total(bend)) OVER (PARTITION BY uuid ORDER BY at_ns), total(total(1.0 * bend * at_ns)) OVER (PARTITION BY uuid ORDER BY at_ns)
+FROM (SELECT uuid, first_ns AS at_ns, 1 AS bend FROM temp.ledger_there UNION ALL SELECT uuid, last_ns, -1 FROM temp.ledger_there)
+GROUP BY uuid, at_ns;
+
+-- define: there_until(at)
+coalesce((SELECT u.slope * {at} - u.less_ns FROM temp.ledger_until u WHERE u.uuid = d.uuid AND u.at_ns <= {at} ORDER BY u.at_ns DESC LIMIT 1), 0)
+
 -- name: has_sharing
--- Whether other processes, also those of the session, were there for a tenth of that time. A lane of calls alone is on each
--- of its process's devices.
-SELECT total(max(0, min(o.last_ns, ?4) - max(o.first_ns, ?3))) > (?4 - ?3) / 10
-FROM (SELECT uuid, first_ns, last_ns FROM other_process WHERE NOT {is_server(name)}
-        UNION ALL SELECT e.uuid, l.begin_ns, l.end_ns FROM lane l JOIN device e ON e.process = l.process AND e.device = coalesce(l.device, e.device)
-        WHERE l.process <> ?1) o
-    JOIN device d ON d.uuid = o.uuid AND d.process = ?1 AND (d.device = ?2 OR ?2 < 0);
+-- Whether other processes, also those of the session, were there for a tenth of that time.
+SELECT total({there_until(?4)} - {there_until(?3)} - (SELECT total(max(0, min(o.last_ns, ?4) - max(o.first_ns, ?3)))
+        FROM temp.ledger_there o WHERE o.process = ?1 AND o.uuid = d.uuid)) > (?4 - ?3) / 10
+FROM (SELECT DISTINCT uuid FROM temp.ledger_there WHERE process = ?1 AND (device = ?2 OR ?2 < 0)) d;
 
 -- name: find_uses
 -- The samples of GPM by the device's first id, in the order of time: each of many lanes reads only those of its own time.
@@ -162,6 +180,10 @@ WHERE u.at_ns - g.duration_ns < ?4 ORDER BY u.at_ns;
 
 -- name: drop_uses
 DROP TABLE temp.ledger_gpm;
+
+-- name: drop_sharing
+DROP TABLE IF EXISTS temp.ledger_there;
+DROP TABLE IF EXISTS temp.ledger_until;
 
 -- name: lock_around
 -- The line at which threads with the stack ?1 wait for a lock, if the stack ?2 is elsewhere in the same function: that

@@ -143,6 +143,8 @@ int gv_ledger_store(struct gv_ledger *ledger, const struct gv_ledger_rows *rows,
         error = store_finding(ledger, adds[1], &findings->list[i]);
     for (int i = 0; i < 3; i++)
         sqlite3_finalize(adds[i]);
+    if (!error)
+        error = gv_database_script(ledger->trace, sql_drop_sharing, NULL, 0);
     if (!error && findings->count)
         error = gv_database_script(ledger->trace, sql_evidence, NULL, 0);
     return error ? error : keep_fixes(ledger->trace, findings);

@@ -102,6 +102,11 @@ int gv_ledger_uses_read(struct gv_ledger *ledger)
     return error ? error : gv_database_script(ledger->trace, sql_drop_uses, NULL, 0);
 }
 
+int gv_ledger_uses_share(struct gv_ledger *ledger)
+{
+    return gv_database_script(ledger->trace, sql_find_sharing, NULL, 0);
+}
+
 /* ---- what the lane did meanwhile ---- */
 
 /* Boyer and Moore: what one call has more than all others. */

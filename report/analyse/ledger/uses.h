@@ -20,7 +20,9 @@ int gv_ledger_uses_read(struct gv_ledger *ledger);
 /* A piece of busy time, almost in the order of time; is_back: of a collective, now another's. */
 void gv_ledger_use_note(struct gv_ledger *ledger, uint32_t lane,
                         const struct gv_ledger_piece *piece, bool is_back);
-/* phase: enum gv_ledger_phase, or GV_LEDGER_PHASES: all. 0 or -errno. */
+/* Who else was on the devices, once the lanes are in their table. 0 or -errno. */
+int gv_ledger_uses_share(struct gv_ledger *ledger);
+/* After that. phase: enum gv_ledger_phase, or GV_LEDGER_PHASES: all. 0 or -errno. */
 int gv_ledger_use_sum(const struct gv_ledger *ledger, uint32_t lane, unsigned phase,
                       struct gv_ledger_used *used);
 

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define NAME_BYTES 256 /* of a file or a library: names of files are no longer */
+
 struct gv_stack_line {
     char *out;
     size_t size;
@@ -18,21 +20,24 @@ struct gv_stack_line {
 
 void gv_frame_text(const struct gv_frame_names *frame, char *out, size_t size)
 {
-    const char *library = gv_text_base(frame->library), *file = gv_text_base(frame->file);
-    char function[GV_KERNEL_NAME_BYTES] = "";
+    char library[NAME_BYTES] = "", file[NAME_BYTES] = "", function[GV_KERNEL_NAME_BYTES] = "";
 
+    if (frame->library)
+        gv_format_cut(library, sizeof(library), gv_text_base(frame->library));
+    if (frame->file)
+        gv_format_cut(file, sizeof(file), gv_text_base(frame->file));
     if (frame->function)
         gv_function_name_short(frame->function, function, sizeof(function));
-    if (file)
+    if (frame->file)
         snprintf(out, size, "%s:%lld%s%s", file, (long long)frame->line, function[0] ? " " : "",
                  function);
     else if (frame->function)
-        snprintf(out, size, "%s%s%s", library ? library : "", library ? " " : "", function);
+        snprintf(out, size, "%s%s%s", library, frame->library ? " " : "", function);
     else if (frame->address)
-        snprintf(out, size, "%s+0x%llx", library ? library : "?",
+        snprintf(out, size, "%s+0x%llx", frame->library ? library : "?",
                  (unsigned long long)frame->address);
     else
-        snprintf(out, size, "%s", library ? library : "?");
+        snprintf(out, size, "%s", frame->library ? library : "?");
 }
 
 static int stack_text_add(void *context, sqlite3_stmt *row)

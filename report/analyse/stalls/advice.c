@@ -9,16 +9,12 @@
 #define NAME_BYTES    200
 #define add(out, ...) gv_format_add(out, GV_ADVICE_BYTES, __VA_ARGS__)
 
-/* A long one is cut, between two characters. */
 static void add_name(char *out, const char *name, const char *otherwise)
 {
-    const char *text = name ? name : otherwise;
-    size_t length = strlen(text), cut = NAME_BYTES - 4;
+    char cut[NAME_BYTES];
 
-    while (cut > 0 && length >= NAME_BYTES && ((unsigned char)text[cut] & 0xc0) == 0x80)
-        cut--;
-    add(out, "%.*s%s", length < NAME_BYTES ? (int)length : (int)cut, text,
-        length < NAME_BYTES ? "" : "...");
+    gv_format_cut(cut, sizeof(cut), name ? name : otherwise);
+    add(out, "%s", cut);
 }
 
 static void add_kernel_name(char *out, const char *name)

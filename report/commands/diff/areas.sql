@@ -33,7 +33,7 @@ SELECT phase || ' ' || what || {name}, {sum(total_ns)}, {error_ns},
     CASE phase WHEN 'main' THEN coalesce((SELECT sum(steps) FROM lane), 0) ELSE 0 END
 
 -- name: findings
-SELECT rtrim(key) || CASE phase WHEN 'main' THEN '' ELSE ', ' || phase END, {sum(lost_ns)}, {error_ns}, sum(steps)
+SELECT {finding_name}, {sum(lost_ns)}, {error_ns}, sum(steps)
 FROM findings WHERE key IS NOT NULL GROUP BY rtrim(key), phase;
 
 -- name: ledger

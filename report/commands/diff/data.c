@@ -152,11 +152,11 @@ static int diff_write_side(const struct gv_diff *diff, size_t side,
         gv_json_text(json, NULL, diff->runs[first + i].path);
     gv_json_close(json, ']');
     gv_json_open(json, "findings", '[');
-    error = gv_diff_each(diff, side, GV_DIFF_FINDING, -1, diff_write_key, json);
+    error = gv_diff_each(diff, side, GV_DIFF_KEYS, -1, diff_write_key, json);
     gv_json_close(json, ']');
     gv_json_open(json, "facts", '[');
     if (!error)
-        error = gv_diff_each(diff, side, GV_DIFF_FACT, -1, diff_write_key, json);
+        error = gv_diff_each(diff, side, GV_DIFF_FACTS, -1, diff_write_key, json);
     gv_json_close(json, ']');
     for (size_t i = 0; i < diff->counts[side]; i++)
         seen &= diff->runs[first + i].gpu_seen;

@@ -159,10 +159,11 @@ const char *gv_diff_say_noise(char out[GV_DIFF_TEXT_BYTES], const struct gv_diff
 /* The test used. */
 void gv_diff_say_test(char *out, size_t size, const struct gv_diff *diff);
 
-/* The findings of a side by key, or the names of its facts, the first ones first: at most `most`;
- * with several traces, the most frequent first, and how many of the traces have it. 0 or -errno. */
-enum gv_diff_key { GV_DIFF_FINDING, GV_DIFF_FACT };
-int gv_diff_each(const struct gv_diff *diff, size_t side, enum gv_diff_key key, int64_t most,
+/* The keys of a side's findings, their names with the phase, or the names of its facts, the first
+ * ones first: at most `most`; with several traces, the most frequent first, and how many of the
+ * traces have it. 0 or -errno. */
+enum gv_diff_which { GV_DIFF_KEYS, GV_DIFF_FINDINGS, GV_DIFF_FACTS };
+int gv_diff_each(const struct gv_diff *diff, size_t side, enum gv_diff_which which, int64_t most,
                  gv_database_take *take, void *context);
 
 /* The nearest integer, limited to int64_t. */

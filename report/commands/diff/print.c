@@ -17,7 +17,7 @@
 #define GV_DIFF_INDENT     8
 #define GV_DIFF_LINE_BYTES 1400
 #define GV_DIFF_COLUMNS    6u
-#define GV_DIFF_FINDINGS   3 /* the first so many in the head */
+#define GV_DIFF_FIRST      3 /* the first so many in the head */
 #define GV_DIFF_NAME_BYTES (2 * GV_KERNEL_NAME_BYTES)
 
 /* A line of the head; `first` is no longer than the indent. */
@@ -56,10 +56,10 @@ static int diff_print_side(const struct gv_diff *diff, const struct gv_diff_styl
     struct diff_keys keys = {.traces = diff->counts[side], .head = "findings: "};
     struct diff_keys facts = {.traces = diff->counts[side], .head = "facts: "};
     char text[GV_DIFF_LINE_BYTES];
-    int error = gv_diff_each(diff, side, GV_DIFF_FINDING, GV_DIFF_FINDINGS, diff_say_key, &keys);
+    int error = gv_diff_each(diff, side, GV_DIFF_FINDINGS, GV_DIFF_FIRST, diff_say_key, &keys);
 
     if (!error)
-        error = gv_diff_each(diff, side, GV_DIFF_FACT, -1, diff_say_key, &facts);
+        error = gv_diff_each(diff, side, GV_DIFF_FACTS, -1, diff_say_key, &facts);
 
     if (diff->counts[side] > 1)
         snprintf(text, sizeof(text), "%.800s and %zu more", run->path, diff->counts[side] - 1);
@@ -233,7 +233,7 @@ static void diff_print_unsure(const struct gv_diff *diff, const struct gv_diff_s
     char text[GV_DIFF_LINE_BYTES] = "", change[GV_DIFF_TEXT_BYTES], name[GV_DIFF_NAME_BYTES];
     size_t told = 0;
 
-    for (size_t i = 0; i < diff->count && !style->all && told < GV_DIFF_FINDINGS; i++) {
+    for (size_t i = 0; i < diff->count && !style->all && told < GV_DIFF_FIRST; i++) {
         if (!diff->changes[i].unsure || !diff->wanted[diff->changes[i].area])
             continue;
         diff_say_what(name, &diff->changes[i], diff->changes[i].what);

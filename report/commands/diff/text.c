@@ -22,14 +22,15 @@ int64_t gv_diff_whole(double value)
     return (int64_t)(value < 0 ? value - 0.5 : value + 0.5);
 }
 
-int gv_diff_each(const struct gv_diff *diff, size_t side, enum gv_diff_key key, int64_t most,
+int gv_diff_each(const struct gv_diff *diff, size_t side, enum gv_diff_which which, int64_t most,
                  gv_database_take *take, void *context)
 {
+    static const char *const queries[] = {
+        [GV_DIFF_KEYS] = sql_keys, [GV_DIFF_FINDINGS] = sql_named, [GV_DIFF_FACTS] = sql_facts};
     const int64_t first = side ? (int64_t)diff->counts[0] : 0;
     const int64_t values[] = {first, first + (int64_t)diff->counts[side], most};
 
-    return gv_database_each(diff->values, key == GV_DIFF_FINDING ? sql_keys : sql_facts, values, 3,
-                            take, context);
+    return gv_database_each(diff->values, queries[which], values, 3, take, context);
 }
 
 static const char *diff_say(char out[GV_FORMAT_BYTES], const struct gv_diff_change *change,

@@ -94,7 +94,7 @@ static int idle_take_all(void *context, sqlite3_stmt *row)
     return 0;
 }
 
-/* All idle time for this reason at this line. */
+/* All idle time for this reason at this line, where a finding is of one phase. */
 static void idle_all(const struct gv_idle_listed *row, struct gv_explain_out *to)
 {
     struct idle_all all = {0};
@@ -105,7 +105,8 @@ static void idle_all(const struct gv_idle_listed *row, struct gv_explain_out *to
     if (!to->error)
         to->error = gv_database_each(to->trace, sql_idle_all, &row->id, 1, idle_take_all, &all);
     if (all.gaps > 0)
-        fprintf(to->text, "For this reason%s: %s in %" PRId64 " part%s of idle times.",
+        fprintf(to->text,
+                "In the whole run, for this reason%s: %s in %" PRId64 " part%s of idle times.",
                 line[0] ? " at this line" : "", gv_format_duration(total, all.ns), all.gaps,
                 gv_format_plural(all.gaps));
     gv_explain_end(to, "all");

@@ -2,6 +2,7 @@
 
 #include "report/analyse/names/stack_text.h"
 #include "report/commands/offer.h"
+#include "report/show/format.h"
 #include "report/show/text_lines.h"
 #include "report/store/database.h"
 
@@ -10,6 +11,8 @@
 #include <string.h>
 
 #define GV_EXPLAIN_WHERE_BYTES 16384
+/* What we write ourselves is shorter; texts of a stranger's trace may be longer. */
+#define GV_EXPLAIN_TEXT_BYTES 8192
 
 void gv_explain_begin(struct gv_explain_out *to)
 {
@@ -42,7 +45,7 @@ void gv_explain_close(struct gv_explain_out *to)
 
 void gv_explain_lines(struct gv_explain_out *to, const char *title, const char *text)
 {
-    char first[32], *copy, *rest, *line;
+    char first[32], part[GV_EXPLAIN_TEXT_BYTES], *rest = part, *line;
 
     if (to->error || !text || !text[0])
         return;
@@ -50,13 +53,12 @@ void gv_explain_lines(struct gv_explain_out *to, const char *title, const char *
         gv_json_text(to->json, title, text);
         return;
     }
-    copy = rest = strdup(text);
+    gv_format_cut(part, sizeof(part), text);
     snprintf(first, sizeof(first), "  %s", title);
-    while (copy && (line = strsep(&rest, "\n"))) {
+    while ((line = strsep(&rest, "\n"))) {
         gv_text_lines(to->out, GV_EXPLAIN_INDENT, first, line, to->columns);
         first[0] = '\0';
     }
-    free(copy);
 }
 
 void gv_explain_end(struct gv_explain_out *to, const char *title)

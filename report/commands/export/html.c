@@ -174,7 +174,6 @@ static void html_headline(const struct html *html, const struct gv_summary *summ
 {
     const struct gv_summary_ledger *ledger = html->ledger;
     const struct gv_summary_finding *first = &ledger->findings[0];
-    const struct gv_summary_time time = gv_summary_time_of(&ledger->lanes[0], ledger->stepped);
     const struct gv_fact *fact = html->report->list.facts;
     const bool by_step = ledger->stepped && !first->seldom;
     char lost[GV_FORMAT_BYTES], all[GV_FORMAT_BYTES];
@@ -184,9 +183,7 @@ static void html_headline(const struct html *html, const struct gv_summary *summ
     else if (!worked)
         gv_facts_say_headline(summary->facts, out);
     else if (ledger->told == 0)
-        snprintf(out, GV_SUMMARY_TEXT_BYTES, "No findings: the GPU was busy for %s of the %s",
-                 gv_summary_share(time.busy_ns, ledger->shown_ns, lost),
-                 ledger->stepped ? "steps" : "run");
+        gv_summary_say_none(ledger, out);
     else if (first->lost_ns <= 0 || first->saves_ns < 0)
         snprintf(out, GV_SUMMARY_TEXT_BYTES, "%s: %s", first->place[0] ? first->place : first->what,
                  first->title);
@@ -223,7 +220,6 @@ static void html_budget(struct html *html, struct gv_json *json)
 {
     const struct gv_summary_ledger *ledger = html->ledger;
     const struct gv_summary_time time = gv_summary_time_of(&ledger->lanes[0], ledger->stepped);
-    int64_t rest_ns = gv_time_sum(time.idle_ns, time.lost_busy_ns);
     char id[32];
 
     html_part(html, "busy",
@@ -237,9 +233,8 @@ static void html_budget(struct html *html, struct gv_json *json)
             continue; /* other findings have this time */
         snprintf(id, sizeof(id), "f%" PRId64, finding->id);
         html_part(html, id, finding->what, finding->lost_ns, json);
-        rest_ns -= finding->lost_ns;
     }
-    html_part(html, "rest", "the rest", rest_ns, json);
+    html_part(html, "rest", "the rest", gv_summary_rest_ns(ledger), json);
     html_part(html, "aside", "not known", time.unknown_ns, json);
     html_part(html, "aside", "without a request", time.no_request_ns, json);
     html_part(html, "aside", "not seen", time.not_seen_ns, json);
@@ -253,7 +248,7 @@ static int html_say(struct html *html, const char *text, struct gv_json *json)
     const int64_t lane[] = {ledger->lanes[0].process, ledger->lanes[0].device};
     char headline[GV_SUMMARY_TEXT_BYTES], busy[GV_SUMMARY_TEXT_BYTES];
     int64_t run_ns = ledger->lanes_told && lane[1] >= 0 ? gv_summary_time_sum(&all) : 0;
-    bool worked = gv_summary_worked(&summary, ledger);
+    bool worked = gv_summary_worked(ledger);
     int error = gv_summary_say_busy(&summary, ledger, busy);
 
     html_headline(html, &summary, worked, headline);

@@ -112,12 +112,8 @@ static void print_headline(const struct gv_summary *summary)
                 facts->devices_used > 1 ? "s" : "", busy);
 }
 
-bool gv_summary_worked(const struct gv_summary *summary, const struct gv_summary_ledger *ledger)
+bool gv_summary_worked(const struct gv_summary_ledger *ledger)
 {
-    for (size_t i = 0; i < summary->list->count; i++)
-        if (summary->list->facts[i].name == GV_FACT_NO_KERNEL ||
-            summary->list->facts[i].name == GV_FACT_NO_CUDA)
-            return false;
     return ledger->lanes_told > 0 && ledger->shown_ns > 0;
 }
 
@@ -302,7 +298,7 @@ int gv_summary_print_head(const struct gv_summary *summary, const struct gv_summ
     if (error)
         return error;
     print_headline(summary);
-    if (gv_summary_worked(summary, ledger))
+    if (gv_summary_worked(ledger))
         print_bar(summary, ledger);
     return 0;
 }

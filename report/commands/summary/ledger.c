@@ -176,6 +176,29 @@ int64_t gv_summary_lost_ns(const struct gv_summary_ledger *ledger,
     return finding->seldom ? finding->lost_ns : gv_summary_each_ns(ledger, finding->lost_ns);
 }
 
+int64_t gv_summary_rest_ns(const struct gv_summary_ledger *ledger)
+{
+    const struct gv_summary_time time = gv_summary_time_of(&ledger->lanes[0], ledger->stepped);
+    int64_t rest_ns = gv_time_sum(time.idle_ns, time.lost_busy_ns);
+
+    for (size_t i = 0; i < ledger->told; i++)
+        rest_ns -= ledger->findings[i].saves_ns >= 0 ? ledger->findings[i].lost_ns : 0;
+    return rest_ns;
+}
+
+void gv_summary_say_none(const struct gv_summary_ledger *ledger, char out[GV_SUMMARY_TEXT_BYTES])
+{
+    const struct gv_summary_time time = gv_summary_time_of(&ledger->lanes[0], ledger->stepped);
+    char share[GV_FORMAT_BYTES];
+
+    snprintf(out, GV_SUMMARY_TEXT_BYTES, "No findings: the GPU was busy for %s of the %s%s",
+             gv_summary_share(time.busy_ns, ledger->shown_ns, share),
+             ledger->stepped ? "steps" : "run",
+             time.not_seen_ns > 0     ? ", as far as it was seen"
+             : time.no_request_ns > 0 ? ", without the time between requests"
+                                      : "");
+}
+
 const char *gv_summary_share(int64_t ns, int64_t all_ns, char out[GV_FORMAT_BYTES])
 {
     double percent = all_ns > 0 ? 100 * (double)ns / (double)all_ns : 0;

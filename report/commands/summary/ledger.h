@@ -64,6 +64,11 @@ int64_t gv_summary_each_ns(const struct gv_summary_ledger *ledger, int64_t ns);
 int64_t gv_summary_lost_ns(const struct gv_summary_ledger *ledger,
                            const struct gv_summary_finding *finding);
 
+/* What no told finding is about: of the time that may be saved. */
+int64_t gv_summary_rest_ns(const struct gv_summary_ledger *ledger);
+/* "No findings: the GPU was busy for 98 % of the steps, as far as it was seen" */
+void gv_summary_say_none(const struct gv_summary_ledger *ledger, char out[GV_SUMMARY_TEXT_BYTES]);
+
 /* "52 %", "0.4 %". */
 const char *gv_summary_share(int64_t ns, int64_t all_ns, char out[GV_FORMAT_BYTES]);
 

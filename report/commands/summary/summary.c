@@ -9,7 +9,6 @@
 #include "report/show/terminal.h"
 #include "report/show/text_lines.h"
 #include "report/store/database.h"
-#include "report/store/time_sum.h"
 #include "trace/text.h"
 
 #include <errno.h>
@@ -126,15 +125,12 @@ static int print_finding(const struct gv_summary *summary, const struct gv_summa
 static int print_sums(const struct gv_summary *summary, const struct gv_summary_ledger *ledger)
 {
     const struct gv_summary_time time = gv_summary_time_of(&ledger->lanes[0], ledger->stepped);
-    int64_t all_ns = ledger->shown_ns;
-    int64_t rest_ns = gv_time_sum(time.idle_ns, time.lost_busy_ns), more;
+    int64_t all_ns = ledger->shown_ns, rest_ns = gv_summary_rest_ns(ledger);
+    int64_t more = ledger->finding_count - (int64_t)ledger->told;
     char share[GV_FORMAT_BYTES], offer[GV_OFFER_BYTES];
     char *text = calloc(1, GV_SUMMARY_TEXT_BYTES);
     int error = text ? 0 : -ENOMEM;
 
-    for (size_t i = 0; i < ledger->told; i++)
-        rest_ns -= ledger->findings[i].saves_ns >= 0 ? ledger->findings[i].lost_ns : 0;
-    more = ledger->finding_count - (int64_t)ledger->told;
     if (!error && more > 0)
         add(text, "%" PRId64 " more: %s", more,
             gv_offer_fill(offer, sizeof(offer), "gpuverify query FILE findings", summary->path,
@@ -191,22 +187,18 @@ static void print_lanes(const struct gv_summary *summary, const struct gv_summar
 static int print_findings(const struct gv_summary *summary, const struct gv_summary_ledger *ledger)
 {
     const struct gv_summary_time time = gv_summary_time_of(&ledger->lanes[0], ledger->stepped);
-    char share[GV_FORMAT_BYTES];
+    char none[GV_SUMMARY_TEXT_BYTES];
     int error = 0;
 
-    if (!gv_summary_worked(summary, ledger))
+    if (!gv_summary_worked(ledger))
         return 0;
     fputc('\n', summary->out);
     for (size_t i = 0; i < ledger->told && !error; i++)
         error = print_finding(summary, ledger, &ledger->findings[i]);
-    if (ledger->told == 0 && time.busy_ns > 0)
-        gv_text_say(summary->out, 2, "", summary->columns,
-                    "No findings: the GPU was busy for %s of the %s%s.",
-                    gv_summary_share(time.busy_ns, ledger->shown_ns, share),
-                    ledger->stepped ? "steps" : "run",
-                    time.not_seen_ns > 0     ? ", as far as it was seen"
-                    : time.no_request_ns > 0 ? ", without the time between requests"
-                                             : "");
+    if (ledger->told == 0 && time.busy_ns > 0) {
+        gv_summary_say_none(ledger, none);
+        gv_text_say(summary->out, 2, "", summary->columns, "%s.", none);
+    }
     if (!error)
         error = print_sums(summary, ledger);
     print_lanes(summary, ledger);
@@ -223,7 +215,7 @@ static void print_next(const struct gv_summary *summary, const struct gv_summary
 
     for (size_t i = 0; i < summary->list->count; i++)
         hangs |= summary->list->facts[i].name == GV_FACT_UNFINISHED;
-    if (ledger->told > 0 && gv_summary_worked(summary, ledger) && !hangs)
+    if (ledger->told > 0 && gv_summary_worked(ledger) && !hangs)
         snprintf(command, sizeof(command), "gpuverify explain FILE f%" PRId64,
                  ledger->findings[0].id);
     else if (hangs || summary->facts->stalls > 0)

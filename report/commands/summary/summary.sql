@@ -145,11 +145,11 @@ WHERE count > 0 OR NOT EXISTS (SELECT 1 FROM process p
 SELECT start_ns, coalesce(end_ns, 1 << 62) FROM recording WHERE {sees_nothing(gpu)};
 
 -- define: child_of_initialised
--- A forked process got the result 3, and CUDA had started in its parent.
-EXISTS (SELECT 1 FROM call c JOIN thread t ON t.id = c.thread JOIN process p ON p.id = t.process
-        JOIN process q ON q.pid = p.parent_pid
-    WHERE c.result = 3 AND p.forked AND EXISTS (SELECT 1 FROM call k JOIN thread u ON u.id = k.thread
-        WHERE u.process = q.id AND k.result = 0 AND k.start_ns < p.start_ns))
+-- A forked process got the result 3, and CUDA had started in its parent: before the last of those. Reads the calls at most twice.
+EXISTS (SELECT 1 FROM call k CROSS JOIN thread u ON u.id = k.thread CROSS JOIN (
+        SELECT q.id AS parent, max(p.start_ns) AS until_ns FROM process p JOIN process q ON q.pid = p.parent_pid
+        WHERE p.forked AND p.id IN (SELECT t.process FROM call c JOIN thread t ON t.id = c.thread WHERE c.result = 3) GROUP BY q.id) f
+    ON f.parent = u.process WHERE k.result = 0 AND k.start_ns < f.until_ns)
 
 -- name: errors
 -- The columns are those of enum gv_error_note_column. A result has the name and the class of the

@@ -2247,6 +2247,38 @@ static void others_work_is_in_the_samples(void **state)
     totals_execute("DELETE FROM other_process");
 }
 
+/* The main phase is from 9 to 90 ms. */
+static void others_of_a_device_count_together(void **state)
+{
+    static const struct {
+        const char *others; /* (first, last) in ms */
+        int64_t is_told;
+    } cases[] = {
+        {"(10, 14), (20, 24)", 0},           {"(10, 14), (20, 24), (22, 26)", 1},
+        {"(0, 17), (82, 200)", 1},           {"(0, 12), (85, 200)", 0},
+        {"(-5, 9), (90, 500)", 0},           {"(10, 14), (10, 14), (10, 14)", 1},
+        {"(60, 20), (40, 44), (50, 54)", 0}, {"(0, 300)", 1},
+    };
+
+    (void)state;
+    busy_with(1, 1, 3 * MS);
+    samples_say("980, 500, 31, 840, 100, 0, 0");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char sql[512];
+        snprintf(sql, sizeof(sql),
+                 "DELETE FROM other_process; WITH o(first, last) AS (VALUES %s)"
+                 " INSERT INTO other_process (uuid, first_ns, last_ns, started, ended)"
+                 " SELECT 'GPU-a', first * 1000000, last * 1000000, 1, 1 FROM o",
+                 cases[i].others);
+        totals_execute(sql);
+        make();
+        assert_int_equal(totals_number("SELECT count(*) FROM lane_use WHERE phase = 1 AND words "
+                                       "LIKE '%; other processes%'"),
+                         cases[i].is_told);
+    }
+    totals_execute("DELETE FROM other_process");
+}
+
 /* They are in nobody's list of others. */
 static void work_of_the_session_s_others_is_in_the_samples(void **state)
 {
@@ -2672,6 +2704,7 @@ int main(void)
         TEST(collectives_may_wait),
         TEST(several_kernels_in_a_sample),
         TEST(others_work_is_in_the_samples),
+        TEST(others_of_a_device_count_together),
         TEST(work_of_the_session_s_others_is_in_the_samples),
         TEST(findings_of_a_full_device),
         TEST(an_unexpected_wait),
