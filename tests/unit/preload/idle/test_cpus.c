@@ -22,7 +22,7 @@ static _Atomic bool is_over;
 
 static void *wait_for_end(void *unused)
 {
-    const struct timespec a_while = {.tv_nsec = 1000000};
+    const struct timespec a_while = {.tv_nsec = 200000000};
 
     while (!is_over)
         nanosleep(&a_while, NULL);
