@@ -20,13 +20,14 @@ static struct {
     uint32_t tid;
     uint64_t cpu_ns; /* so much by the last time */
 } seen[TASKS_MOST];
+static unsigned seen_count;
 static unsigned process_cpus;
 static uint64_t asked_ns; /* 0: not yet */
 
 void gv_cpus_start(void)
 {
     online = get_nprocs();
-    memset(seen, 0, sizeof seen);
+    seen_count = 0;
     asked_ns = 0;
     gv_quota_start();
 }
@@ -60,31 +61,39 @@ int gv_cpus_of_thread(uint32_t tid)
     return count < online ? count : 0;
 }
 
-static bool works(uint32_t tid, uint64_t span_ns)
+/* A new thread has no time before. Threads come in the order of the last time, so that it is found
+ * at once. */
+static bool works(uint32_t tid, uint64_t cpu_ns, uint64_t span_ns, unsigned *at)
 {
-    uint64_t cpu_ns = gv_time_ns(gv_cpus_clock(tid)), before_ns;
-    unsigned i = tid % TASKS_MOST;
-
-    before_ns = seen[i].tid == tid ? seen[i].cpu_ns : 0;
-    seen[i].tid = tid;
-    seen[i].cpu_ns = cpu_ns;
-    return cpu_ns > before_ns && cpu_ns - before_ns >= span_ns / 100 * WORKS_OF_100;
+    for (unsigned i = 0; i < seen_count; i++, ++*at)
+        if (seen[*at % seen_count].tid == tid)
+            return cpu_ns >= seen[*at % seen_count].cpu_ns + span_ns / 100 * WORKS_OF_100;
+    return false;
 }
 
 static void ask(uint32_t pid, uint64_t now_ns)
 {
     static uint32_t tids[TASKS_MOST];
+    static uint64_t cpu_ns[TASKS_MOST];
     bool is_first = asked_ns == 0;
     unsigned count = gv_tasks_list(pid, tids, TASKS_MOST);
     uint64_t span_ns = now_ns - asked_ns;
     cpu_set_t allowed, together;
+    unsigned at = 0;
 
     asked_ns = now_ns;
     if (!read_affinity(pid, &together))
         CPU_ZERO(&together);
-    for (unsigned i = 0; i < count; i++)
-        if ((works(tids[i], span_ns) || is_first) && read_affinity(tids[i], &allowed))
+    for (unsigned i = 0; i < count; i++) {
+        cpu_ns[i] = gv_time_ns(gv_cpus_clock(tids[i]));
+        if ((is_first || works(tids[i], cpu_ns[i], span_ns, &at)) &&
+            read_affinity(tids[i], &allowed))
             CPU_OR(&together, &together, &allowed);
+    }
+    for (seen_count = 0; seen_count < count; seen_count++) {
+        seen[seen_count].tid = tids[seen_count];
+        seen[seen_count].cpu_ns = cpu_ns[seen_count];
+    }
     process_cpus = (unsigned)CPU_COUNT(&together);
 }
 
@@ -92,7 +101,8 @@ unsigned gv_cpus_of_process(uint32_t pid, uint64_t now_ns)
 {
     unsigned quota = gv_quota_cpus(), cpus;
 
-    if (!asked_ns || now_ns - asked_ns >= AGAIN_NS)
+    /* A look may have begun before another one, for which it was asked. */
+    if (!asked_ns || (now_ns > asked_ns && now_ns - asked_ns >= AGAIN_NS))
         ask(pid, now_ns);
     cpus = process_cpus ? process_cpus : (unsigned)online;
     return quota && quota < cpus ? quota : cpus;

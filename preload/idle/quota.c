@@ -114,6 +114,8 @@ void gv_quota_start_at(const char *folder)
     if (length >= sizeof group)
         return;
     memcpy(group, folder, length + 1);
+    while (length > 0 && group[length - 1] == '/') /* in a container, "/" is its own group */
+        length--;
     for (; length > 0; length = parent_of(length)) {
         unsigned these = read_cpus(length);
 

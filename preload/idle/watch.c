@@ -38,11 +38,12 @@
 #define KNOWN_MOST         64u  /* their files are open, three each */
 #define PATIENCE_NS        10000000u
 #define SECOND_NS          1000000000u
-#define ALONE_NS           250000000u /* between two looks for other threads */
-#define SEARCH_NS          200000000u /* between two searches for child processes, at least, */
-#define SEARCH_OF_1000     2u         /* and of a CPU, half of what looks may take */
-#define QUOTA_NS           100000000u /* between two questions for the quota */
-#define CHILDREN_LOOKED_AT 4u         /* with their Python stacks, in one search */
+#define ALONE_NS           250000000u  /* between two looks for other threads */
+#define SEARCH_NS          200000000u  /* between two searches for child processes, at least, */
+#define SEARCH_OF_1000     2u          /* and of a CPU, half of what looks may take, */
+#define SEARCH_MOST_NS     5000000000u /* but what is known of them is no older */
+#define QUOTA_NS           100000000u  /* between two questions for the quota */
+#define CHILDREN_LOOKED_AT 4u          /* with their Python stacks, in one search */
 #define PRESET_HZ          50u
 #define COST_OF_1000       4u      /* of a CPU, at the preset rate */
 #define COST_AT_ONCE_NS    5000000 /* so that short runs get all their looks */
@@ -446,6 +447,8 @@ static void search_children(uint64_t now_ns)
     search_again_ns = now_ns + cost_ns * 1000 / SEARCH_OF_1000;
     if (search_again_ns < now_ns + SEARCH_NS)
         search_again_ns = now_ns + SEARCH_NS;
+    if (search_again_ns > now_ns + SEARCH_MOST_NS)
+        search_again_ns = now_ns + SEARCH_MOST_NS;
 }
 
 /* Who works for a thread that waits: the busiest process; of an interpreter's workers each in its

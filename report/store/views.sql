@@ -953,7 +953,7 @@ CREATE VIEW not_taken AS -- stacks not taken, for one reason; no losses
 SELECT
     process, -- processes.id
     what, -- stack: of calls; native stack: of a thread between its calls
-    CASE class WHEN '' THEN 'too many' ELSE class END AS reason, -- no room, no time (beyond the budget), too many, of other threads (too many of these), not followed (its code is not known), ptrace refused, has a debugger
+    CASE class WHEN '' THEN 'too many' ELSE class END AS reason, -- no room, no time (beyond the budget), too many, of other threads (too many of these), not followed (its code is in no known file), ptrace refused, has a debugger
     count -- stacks
 FROM loss WHERE what IN ('stack', 'native stack') AND class <> 'its copy is gone';
 

@@ -59,7 +59,8 @@ bool gv_unwind_is_there(void);
 struct gv_unwinder *gv_unwinder_open(void);
 void gv_unwinder_close(struct gv_unwinder *unwinder);
 
-/* The list of objects has generations: an object is in those of [added, removed). */
+/* The list of objects has generations: an object is in those of [added, removed). In the two before
+ * `added`, it is where nothing else is: its listing had begun. */
 
 /* Copies the object and its path. An object that is still listed at the same base is replaced,
  * unless it is the same. 0 or -errno. */

@@ -173,8 +173,10 @@ class Results:
             came = came._replace(reason="\nand before that: ".join(one.reason for one in tries[::-1]))
         self.report(came)
         if came.kind == "passed" and before:
-            why = before[0].depends_on_time or "nobody has said that it depends on time: find out why"
-            self.say("flaky", came.case, f"passed when run again ({why}); it had failed with: {before[0].reason}")
+            why = next((one.depends_on_time for one in tries if one.depends_on_time),
+                       "nobody has said that it depends on time: find out why")
+            reasons = "\nand then with: ".join(one.reason for one in before)
+            self.say("flaky", came.case, f"passed when run again ({why}); it had failed with: {reasons}")
 
     def report(self, came):
         self.counts[came.kind] += 1

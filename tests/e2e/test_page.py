@@ -65,7 +65,7 @@ class Page(harness.Case):
                             ("other_profiler", "1.01 s of the 4.00 s of all steps: the host waits in cuModuleLoadData, then the GPU is"
                                                " idle: the host's own code, at which nobody looked; most of it in one idle time, not"
                                                " in each step"),
-                            ("days", "No findings: the GPU was busy for 33 % of the run, as far as it was seen"),
+                            ("days", "No findings: the GPU was busy for 33 % of the run, where it was seen"),
                             ("lazy_launch", "4.20 s of the 6.00 s run: the host's own code, at which nobody looked"),
                             ("hang", "cuLaunchKernel had not returned when its process ended, after 6.00 s of 7.00 s")):
             self.assertEqual(json.loads(dict(DATA.findall(self.page(trace)))["findings"])["headline"], said)

@@ -37,7 +37,8 @@ def shown(page):
 
 
 # Which part cost most differs from run to run.
-COST = re.compile(r"gpuverify cost (?:less than |at least )?[\d.]+ % of this run(?: \([^)]*\))?(?:, and [\d.]+ \w+ at its start and end)?")
+COST = re.compile(r"gpuverify cost (?:less than |at least )?[\d.]+ % of this run(?: \([^)]*\))?"
+                  r"(?:, without what CUPTI costs the GPU)?(?:, and [\d.]+ \w+ at its start and end)?")
 
 
 def bare(text):

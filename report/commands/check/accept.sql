@@ -14,7 +14,7 @@ FROM (SELECT cause, stack, coalesce(gv_where(stack), '?') AS location
 
 -- define: is_all
 NOT EXISTS (SELECT 1 FROM losses WHERE count > 0) AND NOT EXISTS (SELECT 1 FROM older)
-    AND NOT EXISTS (SELECT 1 FROM not_taken WHERE what = 'stack' AND count > 0)
+    AND NOT EXISTS (SELECT 1 FROM not_taken WHERE what = 'stack' AND reason <> 'not followed' AND count > 0)
 
 -- name: missing
 -- Only a trace that has all records, and none as sums by minute (GPUVERIFY_KEEP), tells that a stall or a finding is gone.

@@ -353,7 +353,7 @@ FROM (SELECT coalesce(sum(count), 0) AS count, sum(CASE WHEN class = 'last flush
 SELECT CASE WHEN cost IS NULL OR {is_open} THEN NULL ELSE cost > :fraction END,
     CASE WHEN cost IS NULL
         THEN 'what gpuverify cost is not in this trace, which an earlier version recorded'
-        ELSE 'gpuverify cost ' || {percent(cost)} || ' of the run ('
+        ELSE 'gpuverify cost ' || CASE WHEN is_least THEN 'at least ' ELSE '' END || {percent(cost)} || ' of the run ('
             || (SELECT what || ' ' || {percent(total(share))} FROM own_cost
                 GROUP BY what ORDER BY total(share) DESC, what LIMIT 1) || ')' END
-FROM (SELECT CASE WHEN count(*) > 0 THEN total(share) END AS cost FROM own_cost);
+FROM (SELECT CASE WHEN count(*) > 0 THEN total(share) END AS cost, max(what = 'cupti-calls' AND count > 0) AS is_least FROM own_cost);

@@ -106,7 +106,8 @@ static void idle_all(const struct gv_idle_listed *row, struct gv_explain_out *to
         to->error = gv_database_each(to->trace, sql_idle_all, &row->id, 1, idle_take_all, &all);
     if (all.gaps > 0)
         fprintf(to->text,
-                "In the whole run, for this reason%s: %s in %" PRId64 " part%s of idle times.",
+                "In the whole run, the GPU was idle for this reason%s for %s, in %" PRId64
+                " part%s of idle times.",
                 line[0] ? " at this line" : "", gv_format_duration(total, all.ns), all.gaps,
                 gv_format_plural(all.gaps));
     gv_explain_end(to, "all");

@@ -174,13 +174,14 @@ static void html_headline(const struct html *html, const struct gv_summary *summ
 {
     const struct gv_summary_ledger *ledger = html->ledger;
     const struct gv_summary_finding *first = &ledger->findings[0];
+    const struct gv_summary_time time = gv_summary_time_of(&ledger->lanes[0], ledger->stepped);
     const struct gv_fact *fact = html->report->list.facts;
     const bool by_step = ledger->stepped && !first->seldom;
     char lost[GV_FORMAT_BYTES], all[GV_FORMAT_BYTES];
 
     if (html->report->list.count > 0 && fact->name != GV_FACT_ACCELERATED)
         snprintf(out, GV_SUMMARY_TEXT_BYTES, "%s", fact->detail);
-    else if (!worked)
+    else if (!worked || (ledger->told == 0 && time.busy_ns == 0))
         gv_facts_say_headline(summary->facts, out);
     else if (ledger->told == 0)
         gv_summary_say_none(ledger, out);

@@ -236,7 +236,8 @@ static void print_own_cost(const struct gv_summary *summary)
                 : facts->own_cost_is_least ? "at least "
                                            : "",
                 little ? 0.1 : (double)facts->own_cost_ppm / 1e4,
-                !little && facts->own_cost_once_ppm > facts->own_cost_ppm / 2
+                little && facts->own_cost_is_least ? ", without what CUPTI costs the GPU"
+                : !little && facts->own_cost_once_ppm > facts->own_cost_ppm / 2
                     ? ", most of it at its start and end"
                     : "");
 }

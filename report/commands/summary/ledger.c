@@ -194,7 +194,7 @@ void gv_summary_say_none(const struct gv_summary_ledger *ledger, char out[GV_SUM
     snprintf(out, GV_SUMMARY_TEXT_BYTES, "No findings: the GPU was busy for %s of the %s%s",
              gv_summary_share(time.busy_ns, ledger->shown_ns, share),
              ledger->stepped ? "steps" : "run",
-             time.not_seen_ns > 0     ? ", as far as it was seen"
+             time.not_seen_ns > 0     ? ", where it was seen"
              : time.no_request_ns > 0 ? ", without the time between requests"
                                       : "");
 }

@@ -66,7 +66,7 @@ int64_t gv_summary_lost_ns(const struct gv_summary_ledger *ledger,
 
 /* What no told finding is about: of the time that may be saved. */
 int64_t gv_summary_rest_ns(const struct gv_summary_ledger *ledger);
-/* "No findings: the GPU was busy for 98 % of the steps, as far as it was seen" */
+/* "No findings: the GPU was busy for 98 % of the steps, where it was seen" */
 void gv_summary_say_none(const struct gv_summary_ledger *ledger, char out[GV_SUMMARY_TEXT_BYTES]);
 
 /* "52 %", "0.4 %". */

@@ -146,7 +146,7 @@ SELECT start_ns, coalesce(end_ns, 1 << 62) FROM recording WHERE {sees_nothing(gp
 
 -- define: child_of_initialised
 -- A forked process got the result 3, and CUDA had started in its parent: before the last of those. Reads the calls at most twice.
-EXISTS (SELECT 1 FROM call k CROSS JOIN thread u ON u.id = k.thread CROSS JOIN (
+EXISTS (SELECT 1 FROM process WHERE forked) AND EXISTS (SELECT 1 FROM call k CROSS JOIN thread u ON u.id = k.thread CROSS JOIN (
         SELECT q.id AS parent, max(p.start_ns) AS until_ns FROM process p JOIN process q ON q.pid = p.parent_pid
         WHERE p.forked AND p.id IN (SELECT t.process FROM call c JOIN thread t ON t.id = c.thread WHERE c.result = 3) GROUP BY q.id) f
     ON f.parent = u.process WHERE k.result = 0 AND k.start_ns < f.until_ns)

@@ -92,6 +92,8 @@ static void threads_that_work_count(void **unused)
         cpus = ask();
     }
     assert_int_equal(cpus, 2);
+    /* A look that began before. */
+    assert_int_equal(gv_cpus_of_process((uint32_t)getpid(), gv_monotonic_ns() - 2000000000), 2);
     is_over = true;
     pthread_join(working, NULL);
     pthread_join(waiting, NULL);
