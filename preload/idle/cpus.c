@@ -16,7 +16,7 @@
 #define WORKS_OF_100 2u /* of the time; our own threads take less */
 
 static int online;
-static struct {
+static struct task {
     uint32_t tid;
     uint64_t cpu_ns; /* so much by the last time */
 } seen[TASKS_MOST];
@@ -63,18 +63,21 @@ int gv_cpus_of_thread(uint32_t tid)
 
 /* A new thread has no time before. Threads come in the order of the last time, so that it is found
  * at once. */
-static bool works(uint32_t tid, uint64_t cpu_ns, uint64_t span_ns, unsigned *at)
+static bool works(const struct task *task, uint64_t span_ns, unsigned *at)
 {
-    for (unsigned i = 0; i < seen_count; i++, ++*at)
-        if (seen[*at % seen_count].tid == tid)
-            return cpu_ns >= seen[*at % seen_count].cpu_ns + span_ns / 100 * WORKS_OF_100;
+    for (unsigned i = 0; i < seen_count; i++, ++*at) {
+        const struct task *before = &seen[*at % seen_count];
+
+        if (before->tid == task->tid)
+            return task->cpu_ns >= before->cpu_ns + span_ns / 100 * WORKS_OF_100;
+    }
     return false;
 }
 
 static void ask(uint32_t pid, uint64_t now_ns)
 {
     static uint32_t tids[TASKS_MOST];
-    static uint64_t cpu_ns[TASKS_MOST];
+    static struct task tasks[TASKS_MOST];
     bool is_first = asked_ns == 0;
     unsigned count = gv_tasks_list(pid, tids, TASKS_MOST);
     uint64_t span_ns = now_ns - asked_ns;
@@ -85,15 +88,12 @@ static void ask(uint32_t pid, uint64_t now_ns)
     if (!read_affinity(pid, &together))
         CPU_ZERO(&together);
     for (unsigned i = 0; i < count; i++) {
-        cpu_ns[i] = gv_time_ns(gv_cpus_clock(tids[i]));
-        if ((is_first || works(tids[i], cpu_ns[i], span_ns, &at)) &&
-            read_affinity(tids[i], &allowed))
+        tasks[i] = (struct task){tids[i], gv_time_ns(gv_cpus_clock(tids[i]))};
+        if ((is_first || works(&tasks[i], span_ns, &at)) && read_affinity(tids[i], &allowed))
             CPU_OR(&together, &together, &allowed);
     }
-    for (seen_count = 0; seen_count < count; seen_count++) {
-        seen[seen_count].tid = tids[seen_count];
-        seen[seen_count].cpu_ns = cpu_ns[seen_count];
-    }
+    memcpy(seen, tasks, count * sizeof seen[0]);
+    seen_count = count;
     process_cpus = (unsigned)CPU_COUNT(&together);
 }
 

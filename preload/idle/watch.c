@@ -492,10 +492,9 @@ static bool has_run(const struct gv_thread_state *now, const struct gv_thread_st
 /* Its CPU clock goes on while it has a CPU; schedstat lags behind. */
 static bool has_cpu(uint32_t tid, uint64_t cpu_ns)
 {
-    struct timespec used;
+    uint64_t used_ns = gv_time_ns(gv_cpus_clock(tid));
 
-    return clock_gettime(gv_cpus_clock(tid), &used) != 0 ||
-           (uint64_t)used.tv_sec * SECOND_NS + (uint64_t)used.tv_nsec > cpu_ns;
+    return used_ns == 0 || used_ns > cpu_ns;
 }
 
 /* The Linux kernel counts a wait for a CPU when it is over. One that goes on is what is left of the

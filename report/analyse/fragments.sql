@@ -132,6 +132,10 @@ CASE WHEN instr({location}, ' ') = 0 THEN {without_number({location})}
 -- Of a process outside the session: MPS's, which does its clients' work and none of its own. A name has 15 bytes.
 (coalesce({name}, '') = 'nvidia-cuda-mps')
 
+-- define: cupti_was_in_use
+-- Of rows of own_cost: CUPTI costs the GPU, and graphs, more than what is estimated for its calls.
+coalesce(max(what = 'cupti-calls' AND count > 0), 0)
+
 -- define: finding_name
 -- What a finding is called where runs are compared.
 rtrim(key) || CASE phase WHEN 'main' THEN '' ELSE ', ' || phase END

@@ -21,10 +21,7 @@ struct gv_unwind_time {
 
 static inline int64_t gv_unwind_time_begin(void)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return (int64_t)gv_time_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static inline void gv_unwind_time_end(struct gv_unwind_time *time, int64_t begin_ns)

@@ -74,11 +74,10 @@ FROM losses WHERE {is_of_process(process)};
 what IN ('start', 'end')
 
 -- name: own_cost
--- What gpuverify itself cost, in millionths of the processes' time: all of it, what it cost once, and whether CUPTI was in
--- use, which costs the GPU and graphs more than what is estimated for its calls.
+-- What gpuverify itself cost, in millionths of the processes' time: all of it, what it cost once, and whether that is the least.
 SELECT count(*) AS own_costs, CAST(round(1e6 * total(share)) AS INTEGER) AS own_cost_ppm,
     CAST(round(1e6 * total(CASE WHEN {is_once} THEN share END)) AS INTEGER) AS own_cost_once_ppm,
-    coalesce(max(what = 'cupti-calls' AND count > 0), 0) AS own_cost_is_least
+    {cupti_was_in_use} AS own_cost_is_least
 FROM own_cost WHERE {is_of_process(process)};
 
 -- name: utilisation

@@ -356,4 +356,4 @@ SELECT CASE WHEN cost IS NULL OR {is_open} THEN NULL ELSE cost > :fraction END,
         ELSE 'gpuverify cost ' || CASE WHEN is_least THEN 'at least ' ELSE '' END || {percent(cost)} || ' of the run ('
             || (SELECT what || ' ' || {percent(total(share))} FROM own_cost
                 GROUP BY what ORDER BY total(share) DESC, what LIMIT 1) || ')' END
-FROM (SELECT CASE WHEN count(*) > 0 THEN total(share) END AS cost, max(what = 'cupti-calls' AND count > 0) AS is_least FROM own_cost);
+FROM (SELECT CASE WHEN count(*) > 0 THEN total(share) END AS cost, {cupti_was_in_use} AS is_least FROM own_cost);
