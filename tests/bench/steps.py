@@ -9,12 +9,14 @@ slices PAIRS  warms up for PAIRS slices, says `begins`, and makes steps in slice
               recording and one without, in random order; with STEPS_PROFILER=torch, with PyTorch's profiler
               instead of gpuverify. Answers, for all of them, `on|off wall_ns thread_ns
               process_ns steps`; the middle two are CPU times, of this thread and of the process. With
-              STEPS_REST=N, it rests after each step for N times as long, which is not measured
+              STEPS_REST=N, it rests after each step for N times as long, which is not measured; a slice's times are
+              then those of its middle step, as a few of those that wake up are held up for long
 """
 
 import ctypes
 import os
 import random
+import statistics
 import sys
 import time
 
@@ -34,16 +36,21 @@ def need(*names):
 def slice_of(step, count):
     step()  # the change is not measured
     clocks = (time.perf_counter_ns, time.thread_time_ns, time.process_time_ns)
-    rest = float(os.environ.get("STEPS_REST", "0"))
-    parts, each = (count, 1) if rest else (1, count)
-    sums = [0] * len(clocks)
-    for _ in range(parts):
+
+    def timed(times):
         before = [clock() for clock in clocks]
-        for _ in range(each):
+        for _ in range(times):
             step()
-        sums = [total + clock() - start for total, clock, start in zip(sums, clocks, before)]
-        time.sleep(rest * (time.perf_counter_ns() - before[0]) / 1e9)
-    return sums
+        return [clock() - start for clock, start in zip(clocks, before)]
+
+    rest = float(os.environ.get("STEPS_REST", "0"))
+    if not rest:
+        return timed(count)
+    each = []
+    for _ in range(count):
+        each.append(timed(1))
+        time.sleep(rest * each[-1][0] / 1e9)
+    return [count * round(statistics.median(times)) for times in zip(*each)]
 
 
 class TorchProfiler:

@@ -71,6 +71,7 @@ def sampled_beside_a_profiler(script, packages, arguments=()):
     """Samples of GPU times need no CUPTI: the program's own profiler sees what it sees without us."""
     def case(bench, folder):
         done = both_at_once(bench, bench.python(script, *packages) + list(arguments), folder, GPUVERIFY_GPU="sampled")
+        bench.recover(folder)  # sums come last
         with trace_of(folder) as trace:
             samples = one(trace, "SELECT count(*) FROM gpu_sample")
             measured = one(trace, "SELECT count(*) FROM scaled WHERE total_ns > 0")
