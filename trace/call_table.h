@@ -35,10 +35,15 @@ enum gv_call_trait {
     GV_TRAIT_SKIPPED = 16, /* while recording is stopped */
     GV_TRAIT_SAMPLED =
         32, /* its stack is taken now and then, at random: what idle time is told by */
+    GV_TRAIT_SETS_CONTEXT = 64, /* its object is the current context from then on */
 };
 
 /* What trace/call_kinds.def says of a kind: SCOPE, WORK, MEMORY, STOPPED, flags. */
-enum { GV_STOPPED_FOLLOW = 0, GV_STOPPED_SKIP = GV_TRAIT_SKIPPED };
+enum {
+    GV_STOPPED_FOLLOW = 0,
+    GV_STOPPED_SKIP = GV_TRAIT_SKIPPED,
+    GV_STOPPED_FORGET = GV_TRAIT_SKIPPED
+};
 
 enum gv_call_scope {
     GV_SCOPE_NOTHING = 0,
@@ -121,6 +126,7 @@ enum gv_call_traits {
                   GV_STOPPED_##stopped == GV_STOPPED_FOLLOW)                                       \
              ? GV_TRAIT_SAMPLED                                                                    \
              : 0) |                                                                                \
+        (GV_KIND_##name == GV_KIND_CONTEXT_SET ? GV_TRAIT_SETS_CONTEXT : 0) |                      \
         GV_STOPPED_##stopped,
 #include "trace/call_kinds.def"
 };

@@ -7,6 +7,7 @@
 
 #include "trace/claim.h"
 #include "trace/clock.h"
+#include "trace/futex.h"
 
 #include <stdbool.h>
 
@@ -16,8 +17,8 @@ static inline bool gv_control_is_stopped(const struct gv_spool_control *control)
 }
 
 /*
- * The number of this change; 0: it is so already. `*at_ns`: when it was. Of calls
- * at the same time, those that began in a recorded time are recorded; some more may be.
+ * The number of this change; 0: it is so already. Wakes who waits for one. `*at_ns`: when it was.
+ * Of calls at the same time, those that began in a recorded time are recorded; some more may be.
  */
 static inline uint32_t gv_control_change(struct gv_spool_control *control, bool stop,
                                          const struct gv_clock *clock, uint64_t *at_ns)
@@ -31,6 +32,7 @@ static inline uint32_t gv_control_change(struct gv_spool_control *control, bool 
     } while (!atomic_compare_exchange_weak(&control->changes, &changes, changes + 1));
     if (stop)
         *at_ns = gv_clock_read(clock);
+    gv_futex_wake(&control->changes);
     return changes + 1;
 }
 

@@ -25,6 +25,7 @@
 #define GV_FIRST_OF_SITE UINT32_MAX
 
 _Static_assert(offsetof(struct gv_process_own, changes) == GV_GATE_CHANGES, "GV_GATE_CHANGES");
+_Static_assert(offsetof(struct gv_thread, context) == GV_GATE_CONTEXT, "GV_GATE_CONTEXT");
 _Static_assert(offsetof(struct gv_thread, depth) == GV_GATE_DEPTH, "GV_GATE_DEPTH");
 
 static void end_outermost(struct gv_thread *thread, const struct gv_call *call, int32_t result,
@@ -168,6 +169,7 @@ __attribute__((noinline)) static void begin_rarely(struct gv_call *call, struct 
      * call that the thread was in had been left. */
     if (call->live && call->depth == 0 && is_skipped(call)) {
         call->live = false;
+        thread->context = 0; /* the call may change it */
         return;
     }
     thread->depth = call->depth + 1;
@@ -214,6 +216,14 @@ __attribute__((noinline)) static void begin_pair(struct gv_call *call, struct gv
 
     if (gv_pairs_begin(thread, &chosen))
         begin_late(call, thread);
+}
+
+bool gv_call_keeps_context(const struct gv_facts *facts)
+{
+    const struct gv_thread *thread = &gv_thread;
+
+    return facts->object && facts->object == thread->context && thread->depth == 0 &&
+           gv_thread_may_call(thread) && gv_context_is_told(facts->object);
 }
 
 void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class class,

@@ -23,6 +23,10 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class c
                    const struct gv_facts *facts);
 void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *facts);
 
+/* CONTEXT_SET: the context is current already, so the call gets no record if it succeeds. If it
+ * does not, it is made once more, and recorded. */
+bool gv_call_keeps_context(const struct gv_facts *facts);
+
 /* CONFIG: before the real call. */
 static inline bool gv_call_may_sample(void)
 {

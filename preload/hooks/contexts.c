@@ -88,11 +88,16 @@ static _Atomic uint64_t *told_place(uint64_t context)
     return &told[(context >> 4 ^ context >> 12) % CELLS];
 }
 
+bool gv_context_is_told(uint64_t context)
+{
+    return atomic_load_explicit(told_place(context), memory_order_relaxed) == context;
+}
+
 int gv_context_device_to_tell(uint64_t context)
 {
     int device = -1, result;
 
-    if (!gv_driver_calls.context_get_device || atomic_load(told_place(context)) == context)
+    if (!gv_driver_calls.context_get_device || gv_context_is_told(context))
         return -1;
     int saved_errno = gv_own_work_begin();
     result = gv_driver_calls.context_get_device(&device);

@@ -107,6 +107,8 @@ uint64_t gv_primary_ending(int device);
 uint64_t gv_context_current(void);
 /* The device of the current context, which is `context`; -1: unknown, or recorded already. */
 int gv_context_device_to_tell(uint64_t context);
+/* Whether its device is recorded, and it has not ended since. */
+bool gv_context_is_told(uint64_t context);
 /* Contexts are about to end: others may get their handles. */
 void gv_contexts_void(void);
 

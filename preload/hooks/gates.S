@@ -8,13 +8,18 @@
  */
 #include "preload/hooks/gates.h"
 
+/* \skipped: */
+#define GV_STOPPED_FOLLOW 0
+#define GV_STOPPED_SKIP   1
+#define GV_STOPPED_FORGET 2
+
     .hidden gv_process_own
     .hidden gv_thread
     .hidden gv_real_driver
     .hidden gv_real_runtime
     .text
 
-    .macro GV_GATE gate, hook, real, index
+    .macro GV_GATE gate, hook, real, index, skipped
     .globl \gate
     .hidden \gate
     .hidden \hook
@@ -31,6 +36,9 @@
     movq gv_thread@gottpoff(%rip), %r11
     cmpl $0, %fs:GV_GATE_DEPTH(%r11)
     jnz \hook
+    .if \skipped == GV_STOPPED_FORGET
+    movq $0, %fs:GV_GATE_CONTEXT(%r11)
+    .endif
     jmpq *\real + 8 * (\index)(%rip)
 #elif defined(__aarch64__)
     .type \gate, %function
@@ -48,6 +56,11 @@
     add x16, x16, x17
     ldr w16, [x16, GV_GATE_DEPTH]
     cbnz w16, 1f
+    .if \skipped == GV_STOPPED_FORGET
+    mrs x16, tpidr_el0
+    add x16, x16, x17
+    str xzr, [x16, GV_GATE_CONTEXT]
+    .endif
     adrp x16, \real + 8 * (\index)
     ldr x16, [x16, :lo12:\real + 8 * (\index)]
     br x16
@@ -64,24 +77,21 @@
 
     .macro GV_DRIVER_GATE symbol, skipped
     .if \skipped
-    GV_GATE gv_gate_\symbol, gv_hook_\symbol, gv_real_driver, gv_gate_index
+    GV_GATE gv_gate_\symbol, gv_hook_\symbol, gv_real_driver, gv_gate_index, \skipped
     .endif
     .set gv_gate_index, gv_gate_index + 1
     .endm
 
     .macro GV_RUNTIME_GATE symbol, skipped
     .if \skipped
-    GV_GATE gv_gate0_\symbol, gv_hook0_\symbol, gv_real_runtime, 0*gv_runtime_calls+gv_gate_index
-    GV_GATE gv_gate1_\symbol, gv_hook1_\symbol, gv_real_runtime, 1*gv_runtime_calls+gv_gate_index
-    GV_GATE gv_gate2_\symbol, gv_hook2_\symbol, gv_real_runtime, 2*gv_runtime_calls+gv_gate_index
-    GV_GATE gv_gate3_\symbol, gv_hook3_\symbol, gv_real_runtime, 3*gv_runtime_calls+gv_gate_index
+    GV_GATE gv_gate0_\symbol, gv_hook0_\symbol, gv_real_runtime, 0*gv_runtime_calls+gv_gate_index, \skipped
+    GV_GATE gv_gate1_\symbol, gv_hook1_\symbol, gv_real_runtime, 1*gv_runtime_calls+gv_gate_index, \skipped
+    GV_GATE gv_gate2_\symbol, gv_hook2_\symbol, gv_real_runtime, 2*gv_runtime_calls+gv_gate_index, \skipped
+    GV_GATE gv_gate3_\symbol, gv_hook3_\symbol, gv_real_runtime, 3*gv_runtime_calls+gv_gate_index, \skipped
     .endif
     .set gv_gate_index, gv_gate_index + 1
     .endm
 
-    /* \skipped: */
-#define GV_STOPPED_FOLLOW 0
-#define GV_STOPPED_SKIP   1
 #define GV_CALL_KIND(name, class, cause, scope, work, memory, stopped, flags) .set gv_skipped_##name, GV_STOPPED_##stopped
 #include "trace/call_kinds.def"
 

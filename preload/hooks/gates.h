@@ -8,6 +8,7 @@
 
 /* Checked in calls.c. */
 #define GV_GATE_CHANGES 24 /* in struct gv_process_own */
-#define GV_GATE_DEPTH   88 /* in struct gv_thread */
+#define GV_GATE_CONTEXT 80 /* in struct gv_thread */
+#define GV_GATE_DEPTH   88
 
 #endif

@@ -831,10 +831,17 @@ static bool is_filtered(void)
     return !was_filtered && prctl(PR_GET_SECCOMP) != 0;
 }
 
-/* Whether recording is stopped. A forked child has no such thread. */
-static bool is_unrecorded(void)
+/* For the next look. False: recording is stopped, or was. A forked child has no such thread. */
+static bool wait_for_look(uint64_t at_ns)
 {
-    return gv_control_is_stopped(&gv_process.spool.header->control);
+    const struct gv_spool_control *control = &gv_process.spool.header->control;
+    uint32_t changes = atomic_load(&control->changes);
+
+    if (changes & 1)
+        gv_futex_wait(&control->changes, changes, ALONE_NS);
+    else
+        wait_until(at_ns);
+    return !(changes & 1) && !gv_control_is_stopped(control);
 }
 
 /* Until no thread of the program is left: libc ends a process with its last thread. */
@@ -852,11 +859,11 @@ static void *run(void *context)
 
         if (paid_ns > next_ns)
             next_ns = paid_ns < now_ns + SECOND_NS ? paid_ns : now_ns + SECOND_NS;
-        wait_until(next_ns);
+        bool looks = wait_for_look(next_ns);
         if (is_filtered())
             sleep_for_ever();
         now_ns = gv_monotonic_ns();
-        if (paid_ns > now_ns || is_unrecorded())
+        if (paid_ns > now_ns || !looks)
             continue;
         look();
         note_cost();

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import unittest
 
 import harness
@@ -136,6 +137,15 @@ class FromInside(harness.Case):
         self.assertEqual(trace.rows("SELECT o.kind, c.class FROM gpu_ops o JOIN calls c ON c.id = o.call"),
                          [("kernel", "launch")] * 2)
 
+    def test_the_context_that_was_set_while_recording_was_stopped(self):
+        trace = self.recorded("contexts")
+        first, other = trace.rows("SELECT object FROM calls WHERE name = 'cuCtxSetCurrent' AND result = 0 GROUP BY 1 ORDER BY min(id)")
+        # Of several in a row with the same context, only the first one is recorded: the others change nothing.
+        self.assertEqual(trace.rows("SELECT object, result = 0 FROM calls WHERE name = 'cuCtxSetCurrent' ORDER BY id")[-6:],
+                         [(8, 0)] * 3 + [(*other, 1), (*first, 1), (*first, 1)])
+        self.assertEqual(trace.rows("SELECT context FROM calls WHERE name IN ('cuLaunchKernel', 'cuCtxSynchronize') ORDER BY id"),
+                         [(1,)] * 3 + [(2,), (1,)])
+
     def test_killed_while_stopped(self):
         self.assertEqual(self.run_program([PROGRAM, "killed"], env={"GPUVERIFY_GPU": "on"}).status, -9)
         trace = self.trace()
@@ -219,6 +229,33 @@ class FromOutside(harness.Case):
         trace = self.end(process, path)
         self.assertEqual(launches(trace), 23)
         self.assertEqual(len(periods(trace)), 2)
+
+    def wake_ups(self, pid):
+        """Of the thread that looks at idle threads, in half a second."""
+        tasks = f"/proc/{pid}/task"
+
+        def text(task, name):
+            with open(os.path.join(tasks, task, name), encoding="utf-8") as file:
+                return file.read()
+
+        looks = next(task for task in os.listdir(tasks) if text(task, "comm") == "gpuverify-idle\n")
+
+        def count():
+            return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)$", text(looks, "status"), re.M)[1])
+
+        before = count()
+        time.sleep(0.5)
+        return count() - before
+
+    def test_a_stopped_process_is_not_looked_at(self):
+        process = self.begin(GPUVERIFY_IDLE_HZ="100")
+        recorded = self.wake_ups(process.pid)
+        self.command("stop", str(process.pid))
+        self.wake_ups(process.pid)  # the last look
+        self.assertLess(4 * self.wake_ups(process.pid), recorded)
+        self.command("start", str(process.pid))
+        self.assertGreater(2 * self.wake_ups(process.pid), recorded)
+        self.end(process)
 
     def test_nobody_to_tell(self):
         outside = os.path.join(self.dir, "outside")

@@ -220,6 +220,32 @@ static void captured(bool starts_in_it, bool starts_after)
     OK(cuStreamSynchronize(stream));
 }
 
+/* Two contexts, and one that is no context. Those of the last third are set while it is stopped. */
+static void contexts(void)
+{
+    CUcontext other;
+
+    e2e_open(&gpu);
+    OK(cuCtxCreate(&other, NULL, 0, gpu.device));
+    for (int i = 0; i < 3; i++) {
+        OK(cuCtxSetCurrent(gpu.context));
+        e2e_tick(&gpu, 1);
+    }
+    for (int i = 0; i < 3; i++)
+        REQUIRE(cuCtxSetCurrent((CUcontext)8) != 0);
+    for (int i = 0; i < 3; i++)
+        OK(cuCtxSetCurrent(other));
+    OK(cuCtxSetCurrent(gpu.context));
+    gv_stop();
+    OK(cuCtxSetCurrent(other));
+    gv_start();
+    OK(cuCtxSynchronize());
+    OK(cuCtxSetCurrent(gpu.context));
+    e2e_tick(&gpu, 1);
+    gv_stop();
+    OK(cuCtxDestroy(other));
+}
+
 int main(int count, char **arguments)
 {
     const char *how = count > 1 ? arguments[1] : "";
@@ -250,6 +276,8 @@ int main(int count, char **arguments)
         captured(false, true);
     else if (strcmp(how, "left") == 0)
         left();
+    else if (strcmp(how, "contexts") == 0)
+        contexts();
     else if (strcmp(how, "killed") == 0) {
         e2e_open(&gpu);
         work(3);
