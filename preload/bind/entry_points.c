@@ -157,6 +157,7 @@ static void learn_driver(const struct gv_object *object)
     } own_calls[] = {
         {"cuCtxGetCurrent", offsetof(struct gv_driver_calls, context_get_current)},
         {"cuCtxGetDevice", offsetof(struct gv_driver_calls, context_get_device)},
+        {"cuGraphGetNodes", offsetof(struct gv_driver_calls, graph_get_nodes)},
         {"cuDevicePrimaryCtxGetState", offsetof(struct gv_driver_calls, primary_context_get_state)},
         {"cuFuncGetName", offsetof(struct gv_driver_calls, function_get_name)},
         {"cuFuncGetModule", offsetof(struct gv_driver_calls, function_get_module)},

@@ -49,6 +49,7 @@ extern void *const gv_hooks_nccl[GV_NCCL_COUNT]; /* hooks_nccl.c */
 struct gv_driver_calls {
     int (*context_get_current)(void **context);
     int (*context_get_device)(int *device);
+    int (*graph_get_nodes)(void *graph, void **nodes, size_t *count);
     int (*primary_context_get_state)(int device, unsigned *flags, int *active);
     int (*function_get_name)(const char **name, void *function);
     int (*function_get_module)(void **module, void *function);

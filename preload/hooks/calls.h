@@ -47,6 +47,10 @@ static inline void gv_call_made_graph(void)
     gv_thread.makes_graph = false;
 }
 
+/* How many nodes the graph has that was instantiated, if CUPTI is in use: its launches cost more.
+ */
+void gv_graph_tell_nodes(const struct gv_call *call, struct gv_facts *facts);
+
 /* A node was added to a graph, or cloned: struct gv_gpu_host's (graph_nodes.c). */
 void gv_graph_node_note(uint64_t node, uint64_t original, bool is_graph);
 

@@ -44,7 +44,7 @@ enum gv_fact {
  * the kind of fact in `what`. */
 struct gv_facts {
     uint64_t stream;
-    uint64_t bytes;
+    uint64_t bytes; /* without HAS_BYTES: the nodes of the graph that it instantiates; 0: unknown */
     uint64_t object;
     uint64_t kernel;  /* handle of the launched kernel or graph */
     uint64_t made;    /* handle that the call made; HOST_FUNCTION: the function's number */

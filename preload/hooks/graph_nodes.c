@@ -1,9 +1,13 @@
-/* Which calls add nodes to graphs, as CUPTI tells in the middle of them (GPUVERIFY_GRAPHS=nodes).
+/*
+ * The nodes of graphs: how many a graph has, and which calls add them, as CUPTI tells in the middle
+ * of them (GPUVERIFY_GRAPHS=nodes).
  */
 #include "preload/hooks/calls.h"
 
 #include "preload/base/own_process.h"
+#include "preload/base/own_work.h"
 #include "preload/base/thread.h"
+#include "preload/bind/entry_points.h"
 
 #include <stdatomic.h>
 
@@ -54,4 +58,17 @@ void gv_graph_node_note(uint64_t node, uint64_t original, bool is_graph)
         count_lost();
     gv_thread_end_group(thread, inside);
     thread->adds_node |= is_in_call && !original;
+}
+
+void gv_graph_tell_nodes(const struct gv_call *call, struct gv_facts *facts)
+{
+    size_t count = 0;
+
+    if (!call->live || call->depth != 0 || !gv_process_steps.gpu_module() ||
+        !gv_driver_calls.graph_get_nodes)
+        return;
+    int saved_errno = gv_own_work_begin();
+    if (gv_driver_calls.graph_get_nodes((void *)(uintptr_t)facts->stream, NULL, &count) == 0)
+        facts->bytes = count;
+    gv_own_work_end(saved_errno);
 }

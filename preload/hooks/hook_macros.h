@@ -124,7 +124,8 @@ static inline uint64_t gv_array_bytes(uint64_t element_bytes, uint64_t width, ui
 
 #define GV_MAKES_GRAPH                                                                             \
     GV_WHEN(gv_phase == GV_BEFORE, gv_call_begins_graph();)                                        \
-    GV_WHEN(gv_phase == GV_AFTER, gv_call_made_graph();)
+    GV_WHEN(gv_phase == GV_AFTER, gv_call_made_graph();)                                           \
+    GV_WHEN(GV_DONE, gv_graph_tell_nodes(&gv_call, &gv_facts);)
 
 #define GV_PEERS             GV_WHEN(gv_phase == GV_BEGUN, gv_call_expect_peers(&gv_call);)
 #define GV_ON_DEVICE(device) GV_WHEN(GV_DONE, gv_call_made_context(&gv_call, device);)

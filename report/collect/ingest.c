@@ -67,6 +67,7 @@ void gv_ingest_close(struct gv_ingest *ingest)
     gv_ingest_stacks_close(ingest);
     gv_python_code_close(&ingest->python_codes);
     gv_ingest_ranges_close(ingest);
+    gv_process_cost_close(&ingest->cost);
     memset(ingest, 0, sizeof(*ingest));
 }
 

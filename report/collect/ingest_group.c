@@ -248,6 +248,18 @@ int gv_ingest_calls_flush(struct gv_ingest *ingest)
     return gv_row_add(ingest->database, GV_TABLE_call, ingest->calls.rows, count);
 }
 
+static int count_cost(struct gv_ingest *ingest, const struct gv_call_kind_row *kind,
+                      const struct gv_record_call *call)
+{
+    ingest->cost.hooked++;
+    if (call->correlation != 0 && ingest->scanned.gpu == GV_GPU_SEEN)
+        gv_process_cost_count_correlated(&ingest->cost,
+                                         kind->work == GV_GPU_WORK_GRAPH ? call->object : 0);
+    return kind->class == GV_CLASS_GRAPH && call->bytes && !(call->head.flags & GV_RECORD_HAS_BYTES)
+               ? gv_process_cost_note_graph(&ingest->cost, call->object, call->bytes)
+               : 0;
+}
+
 /* `count` calls: polls share a row. */
 static int store_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                       const struct gv_record_call *call, uint64_t count, int64_t module,
@@ -296,8 +308,8 @@ static int store_call(struct gv_ingest *ingest, struct gv_ingest_thread *thread,
                       });
     (*ingest->next_call)++;
     error = gv_ingest_range_call(ingest, thread, id);
-    ingest->cost.hooked++;
-    ingest->cost.correlated += call->correlation != 0 && ingest->scanned.gpu == GV_GPU_SEEN;
+    if (!error)
+        error = count_cost(ingest, api->kind, call);
     count_work(ingest, api->kind->work, call);
     if (!error && call->correlation)
         error = gv_correlate_add(&ingest->correlate, ingest->database, call->correlation, id);

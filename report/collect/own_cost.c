@@ -11,9 +11,15 @@
  * (scripts/bench hook prints that beside the estimate). A clock's reading takes 10 ns on both. */
 #define GV_OWN_COST_RECORD_NS 50.0
 #define GV_OWN_COST_CACHES_NS 25.0 /* of these: what the driver evicted, in a call into it */
-/* CUPTI added 630 ns to a launch and 430 ns to a small copy on an H200 (scripts/bench gpu). A graph
- * of many nodes costs more, and the number of its nodes is unknown. */
+/* CUPTI added 630 ns to a launch and 430 ns to a small copy on an H200 (scripts/bench gpu). A
+ * launch of a graph took 1.1 to 1.7 us longer, and 94 to 170 ns a node, on two machines
+ * (gpu-kinds); the GPU is slower, too: a step that waits for a graph of 50 nodes took 17 us longer
+ * on an H200 (stopped). */
 #define GV_OWN_COST_CUPTI_NS 600.0
+#define GV_OWN_COST_GRAPH_NS 1400.0
+#define GV_OWN_COST_NODE_NS  300.0
+
+#define GV_OWN_COST_GRAPHS 8192u /* whose nodes are known; beyond that, they are forgotten */
 
 #define GV_OWN_COST_READINGS 256
 #define GV_OWN_COST_TRIES    16
@@ -62,35 +68,64 @@ static int cost_set(const struct gv_process_cost *cost, enum gv_own_cost what,
                   .spared = (int64_t)counts->spared);
 }
 
-/* A damaged spool counts more calls than there can be. */
-static uint64_t cost_of(uint64_t count, double each_ns)
+void gv_process_cost_close(struct gv_process_cost *cost)
 {
-    double total_ns = (double)count * each_ns;
+    gv_key_map_free(&cost->nodes_of);
+}
 
-    return total_ns < (double)INT64_MAX ? (uint64_t)total_ns : INT64_MAX;
+int gv_process_cost_note_graph(struct gv_process_cost *cost, uint64_t graph, uint64_t nodes)
+{
+    const struct gv_key key = {{graph, 0, 0}};
+
+    gv_key_map_remove(&cost->nodes_of, &key); /* another one had this handle */
+    if (cost->nodes_of.used >= GV_OWN_COST_GRAPHS)
+        gv_key_map_free(&cost->nodes_of);
+    return nodes && nodes <= INT32_MAX ? gv_key_map_add(&cost->nodes_of, &key, (int64_t)nodes) : 0;
+}
+
+void gv_process_cost_count_correlated(struct gv_process_cost *cost, uint64_t graph)
+{
+    const struct gv_key key = {{graph, 0, 0}};
+
+    cost->correlated++;
+    cost->graphs += graph != 0;
+    cost->nodes += graph ? (uint64_t)gv_key_map_find(&cost->nodes_of, &key) : 0;
+}
+
+/* A damaged spool counts more calls than there can be. */
+static int64_t whole(double total_ns)
+{
+    return total_ns < (double)INT64_MAX ? (int64_t)total_ns : INT64_MAX;
 }
 
 static int cost_add(const struct gv_process_cost *cost, enum gv_own_cost what, uint64_t count,
-                    double each_ns)
+                    double total_ns)
 {
     /* The first time also 0: each process has all rows. */
     return count || !cost->stored
                ? gv_database_run(cost->database, GV_STATEMENT_COST_ADD, "itii", cost->process,
-                                 cost_names[what], (int64_t)count, (int64_t)cost_of(count, each_ns))
+                                 cost_names[what], (int64_t)count, whole(total_ns))
                : 0;
+}
+
+static double cost_of_cupti_ns(const struct gv_process_cost *cost)
+{
+    return (double)(cost->correlated - cost->graphs) * GV_OWN_COST_CUPTI_NS +
+           (double)cost->graphs * GV_OWN_COST_GRAPH_NS + (double)cost->nodes * GV_OWN_COST_NODE_NS;
 }
 
 int gv_process_cost_add_calls(struct gv_process_cost *cost)
 {
-    int error = cost_add(cost, GV_OWN_COST_HOOKS, cost->hooked, cost->hook_ns);
+    int error =
+        cost_add(cost, GV_OWN_COST_HOOKS, cost->hooked, (double)cost->hooked * cost->hook_ns);
 
     /* Half the readings of the clock, and the number of a text. */
     if (!error)
-        error =
-            cost_add(cost, GV_OWN_COST_RANGES, cost->ranged, cost->hook_ns - GV_OWN_COST_CACHES_NS);
+        error = cost_add(cost, GV_OWN_COST_RANGES, cost->ranged,
+                         (double)cost->ranged * (cost->hook_ns - GV_OWN_COST_CACHES_NS));
     if (!error)
-        error = cost_add(cost, GV_OWN_COST_CALLBACKS, cost->correlated, GV_OWN_COST_CUPTI_NS);
-    cost->hooked = cost->ranged = cost->correlated = 0;
+        error = cost_add(cost, GV_OWN_COST_CALLBACKS, cost->correlated, cost_of_cupti_ns(cost));
+    cost->hooked = cost->ranged = cost->correlated = cost->graphs = cost->nodes = 0;
     return error;
 }
 
@@ -116,8 +151,9 @@ int gv_process_cost_store(struct gv_process_cost *cost, const struct gv_spool_st
         if (i == GV_OWN_COST_HOOKS || i == GV_OWN_COST_RANGES || i == GV_OWN_COST_CALLBACKS)
             continue;
         if (i == GV_OWN_COST_UNRECORDED)
-            counts = (struct gv_own_cost_counts){.count = unrecorded,
-                                                 .total_ns = cost_of(unrecorded, cost->hook_ns)};
+            counts = (struct gv_own_cost_counts){
+                .count = unrecorded,
+                .total_ns = (uint64_t)whole((double)unrecorded * cost->hook_ns)};
         if (!cost->stored || memcmp(&counts, known, sizeof(counts)) != 0)
             error = cost_set(cost, (enum gv_own_cost)i, &counts);
         *known = counts;
