@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Runs the workloads on a real GPU, with and without the library.
 
-  tests/gpu/run.py [--build FOLDER] [--programs FOLDER] [-k PART-OF-A-NAME]... [-j N] [--keep FOLDER]
-                   [--clock-seconds N]
+  tests/gpu/run.py [--build FOLDER] [--programs FOLDER] [-k PART-OF-A-NAME]... [-j N] [--part N/M]
+                   [--keep FOLDER] [--clock-seconds N]
 
 FOLDER is a build or an unpacked bundle; --programs names the built workloads if they are elsewhere.
 Needs the built library, command and workloads, and only Python's own modules. Prints one line for each
 case; the last is 'N passed, N failed, N skipped'. Without a GPU everything is skipped.
 With -j, cases that compare times (ground.times_itself) come after the others, one at a time. One of the others that failed is
-run again alone.
+run again alone. With two GPUs, --part 1/2 and, with CUDA_VISIBLE_DEVICES=1, --part 2/2 can run at once.
 """
 
 import argparse
@@ -75,6 +75,18 @@ def kept_name(folder, name):
     return folder and os.path.join(os.path.abspath(folder), re.sub(r"\W+", "-", name))
 
 
+def part(text):
+    number, count = map(int, text.split("/"))
+    if not 1 <= number <= count:
+        raise ValueError
+    return number, count
+
+
+def part_of(cases, number, count):
+    several = [each for each in cases if re.search("^jobs|two.devices|several_gpus|: devices", each[0])]
+    return (several if number == 1 else []) + [each for each in cases if each not in several][number - 1::count]
+
+
 def split(cases):
     """Those that may share the GPU, and those that may not."""
     alone = [hasattr(case, "times_itself") for _, case in cases]
@@ -87,6 +99,8 @@ def main():
     parser.add_argument("--programs", help="a folder with the built kernels, if not that")
     parser.add_argument("-k", dest="parts", action="append", help="only cases with this, or another -k, in their name")
     parser.add_argument("-j", dest="at_once", type=int, default=1, help="cases at a time")
+    parser.add_argument("--part", type=part, default=(1, 1), metavar="N/M",
+                        help="only the N-th part of M; cases that need several GPUs are in the first")
     parser.add_argument("--keep", metavar="FOLDER", help="keep there what cases wrote and said that failed")
     parser.add_argument("--clock-seconds", type=float, default=5, help="of the case about clocks")
     options = parser.parse_args()
@@ -107,7 +121,8 @@ def main():
             counts[result] += 1
         return again
 
-    wanted = [(name, case) for name, case in CASES if any(part in name for part in options.parts or [""])]
+    wanted = [(name, case) for name, case in CASES if any(word in name for word in options.parts or [""])]
+    wanted = part_of(wanted, *options.part)
     shared, alone = split(wanted) if options.at_once > 1 else ([], wanted)
     with concurrent.futures.ThreadPoolExecutor(options.at_once) as pool:
         again = list(pool.map(lambda named: run(*named, False), shared))
