@@ -35,7 +35,7 @@ enum gv_call_trait {
     GV_TRAIT_SKIPPED = 16, /* while recording is stopped */
     GV_TRAIT_SAMPLED =
         32, /* its stack is taken now and then, at random: what idle time is told by */
-    GV_TRAIT_SETS_CONTEXT = 64, /* its object is the current context from then on */
+    GV_TRAIT_SETS_CONTEXT = 64, /* if it succeeds, its object becomes current */
 };
 
 /* What trace/call_kinds.def says of a kind: SCOPE, WORK, MEMORY, STOPPED, flags. */

@@ -118,11 +118,11 @@ struct gv_record_call {
     struct gv_record_head head;
     uint64_t start_ns; /* of the session's clock, see struct gv_clock */
     uint64_t duration_ns;
-    uint64_t stream;      /* handle; HAS_SECOND: a second pointer or handle that the call took */
-    uint64_t context;     /* handle */
-    uint64_t bytes;       /* without HAS_BYTES: the nodes of a graph that it instantiates */
-    uint64_t object;      /* pointer or handle that the call made or took; 0: none */
-    uint32_t kernel;      /* number, see NAME; 0: none or unknown */
+    uint64_t stream;  /* handle; HAS_SECOND: a second pointer or handle that the call took */
+    uint64_t context; /* handle */
+    uint64_t bytes;   /* without HAS_BYTES: how many nodes the graph has that it made; 0: unknown */
+    uint64_t object;  /* pointer or handle that the call made or took; 0: none */
+    uint32_t kernel;  /* number, see NAME; 0: none or unknown */
     uint32_t correlation; /* CUPTI's, or of a GPU_SAMPLE; 0: none */
 };
 

@@ -1,6 +1,6 @@
 /*
  * Stopping and starting the recording of a process: by the process, and by commands of the same
- * user that have its spool mapped. Nobody waits for anybody.
+ * user that have its spool mapped. No change waits for anybody.
  */
 #ifndef GV_TRACE_SPOOL_CONTROL_H
 #define GV_TRACE_SPOOL_CONTROL_H
@@ -17,7 +17,7 @@ static inline bool gv_control_is_stopped(const struct gv_spool_control *control)
 }
 
 /*
- * The number of this change; 0: it is so already. Wakes who waits for one. `*at_ns`: when it was.
+ * The number of this change; 0: it is so already. Wakes all waiters. `*at_ns`: when it was.
  * Of calls at the same time, those that began in a recorded time are recorded; some more may be.
  */
 static inline uint32_t gv_control_change(struct gv_spool_control *control, bool stop,

@@ -62,10 +62,11 @@ struct gv_thread {
     uint32_t sequence;     /* of the next segment */
     uint32_t tid;
     uint32_t copy; /* of its stack, until a record has it: the first chunk plus one; 0: none */
-    uint32_t copy_chunks;           /* preload/stacks/stack_copy.c */
-    uint64_t copy_serial;           /* 0: it is not finished */
-    struct gv_pair *pair;           /* preload/sample/pairs.h: around its call; NULL: none */
-    char comm[GV_SPOOL_COMM_BYTES]; /* its name when last read */
+    uint32_t copy_chunks;             /* preload/stacks/stack_copy.c */
+    uint64_t copy_serial;             /* 0: it is not finished */
+    struct gv_pair *pair;             /* preload/sample/pairs.h: around its call; NULL: none */
+    struct gv_pair_sites *pair_sites; /* NULL: not yet */
+    char comm[GV_SPOOL_COMM_BYTES];   /* its name when last read */
 };
 
 extern _Thread_local struct gv_thread gv_thread __attribute__((tls_model("initial-exec")));

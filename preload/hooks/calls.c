@@ -206,15 +206,15 @@ static void begin_late(struct gv_call *call, struct gv_thread *thread)
     atomic_store_explicit(&thread->slot->start_ns, call->start_ns, memory_order_release);
 }
 
-__attribute__((noinline)) static void begin_pair(struct gv_call *call, struct gv_thread *thread,
-                                                 const struct gv_facts *facts)
+static inline void begin_pair(struct gv_call *call, struct gv_thread *thread,
+                              const struct gv_facts *facts)
 {
     const struct gv_pair_call chosen = {.stream = facts->stream,
                                         .object = facts->kernel | facts->object,
                                         .caller = call->caller,
                                         .api = call->api};
 
-    if (gv_pairs_begin(thread, &chosen))
+    if (__builtin_expect(gv_pairs_count(thread, &chosen), 0) && gv_pairs_begin(thread, &chosen))
         begin_late(call, thread);
 }
 

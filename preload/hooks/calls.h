@@ -23,8 +23,8 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class c
                    const struct gv_facts *facts);
 void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *facts);
 
-/* CONTEXT_SET: the context is current already, so the call gets no record if it succeeds. If it
- * does not, it is made once more, and recorded. */
+/* CONTEXT_SET: whether its context is current already. Then a call that succeeds gets no record;
+ * one that fails is made once more, and recorded. */
 bool gv_call_keeps_context(const struct gv_facts *facts);
 
 /* CONFIG: before the real call. */
@@ -47,8 +47,8 @@ static inline void gv_call_made_graph(void)
     gv_thread.makes_graph = false;
 }
 
-/* How many nodes the graph has that was instantiated, if CUPTI is in use: its launches cost more.
- */
+/* Stores how many nodes the graph has that the call made, if CUPTI is in use: each makes its
+ * launches dearer. */
 void gv_graph_tell_nodes(const struct gv_call *call, struct gv_facts *facts);
 
 /* A node was added to a graph, or cloned: struct gv_gpu_host's (graph_nodes.c). */

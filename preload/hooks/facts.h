@@ -44,7 +44,7 @@ enum gv_fact {
  * the kind of fact in `what`. */
 struct gv_facts {
     uint64_t stream;
-    uint64_t bytes; /* without HAS_BYTES: the nodes of the graph that it instantiates; 0: unknown */
+    uint64_t bytes; /* without HAS_BYTES: how many nodes the graph has that it made; 0: unknown */
     uint64_t object;
     uint64_t kernel;  /* handle of the launched kernel or graph */
     uint64_t made;    /* handle that the call made; HOST_FUNCTION: the function's number */
@@ -107,7 +107,7 @@ uint64_t gv_primary_ending(int device);
 uint64_t gv_context_current(void);
 /* The device of the current context, which is `context`; -1: unknown, or recorded already. */
 int gv_context_device_to_tell(uint64_t context);
-/* Whether its device is recorded, and it has not ended since. */
+/* False: its device is not recorded, or contexts have ended since. */
 bool gv_context_is_told(uint64_t context);
 /* Contexts are about to end: others may get their handles. */
 void gv_contexts_void(void);

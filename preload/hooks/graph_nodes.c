@@ -1,6 +1,6 @@
 /*
- * The nodes of graphs: how many a graph has, and which calls add them, as CUPTI tells in the middle
- * of them (GPUVERIFY_GRAPHS=nodes).
+ * The nodes of graphs: how many a graph has; with GPUVERIFY_GRAPHS=nodes, also which calls add
+ * them, as CUPTI tells in the middle of these calls.
  */
 #include "preload/hooks/calls.h"
 

@@ -831,7 +831,7 @@ static bool is_filtered(void)
     return !was_filtered && prctl(PR_GET_SECCOMP) != 0;
 }
 
-/* For the next look. False: recording is stopped, or was. A forked child has no such thread. */
+/* False: no look, as recording is or was stopped. A forked child has no such thread. */
 static bool wait_for_look(uint64_t at_ns)
 {
     const struct gv_spool_control *control = &gv_process.spool.header->control;

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#define SITES    4096u
 #define CONTEXTS 16u
 #define PAIRS    128u /* of a context: a few of each thread are under way, more in a deep queue */
 #define TRIES    8u   /* to find a free one */
@@ -73,17 +72,11 @@ struct ring {
     bool knows_empty;
 };
 
-/* Calls of a site are taken in blocks of `of`, of which one is chosen. `in` goes down to it; who
- * brings it there has the rest to itself. */
-struct site {
-    _Atomic int32_t in; /* 0 or less: it is being drawn; 0 of a new one */
-    uint32_t of, rest;
-    uint64_t at_ns;
-};
-
 _Atomic uint32_t gv_pairs_are_on;
 
-static void *_Atomic ring_memory, *_Atomic site_memory;
+static void *_Atomic ring_memory;
+/* By slot, as threads come and go; the last one is for all that have none. */
+static void *_Atomic site_memory[GV_SPOOL_SLOTS + 1];
 static _Atomic uint32_t numbers;
 static uint64_t token;            /* of the process that has our thread */
 static _Atomic uint32_t reading;  /* futex: our thread is in calls with a context's events */
@@ -107,11 +100,11 @@ static bool is_ours(void)
 
 /* Fixed before a call of the block is drawn, so that each is chosen with the same probability: as
  * many calls as come in SAMPLE_EVERY_NS, but growing slowly, so that short runs have samples. */
-static uint32_t next_of(const struct site *site, uint64_t now_ns)
+static uint32_t next_of(uint64_t of, uint64_t took_ns)
 {
-    uint64_t took_ns = now_ns - site->at_ns, of = site->of, most = of + of / 8 + 1;
+    uint64_t most = of + of / 8 + 1;
 
-    if (!site->of)
+    if (!of)
         return 1;
     of = of * SAMPLE_EVERY_NS / (took_ns ? took_ns : 1);
     if (of > most)
@@ -121,29 +114,35 @@ static uint32_t next_of(const struct site *site, uint64_t now_ns)
     return of ? (uint32_t)of : 1;
 }
 
-/* One of how many the call is; 0: it is not chosen. */
-static uint32_t choose(const struct gv_pair_call *call)
+static struct gv_pair_sites *sites_of(const struct gv_thread *thread)
 {
-    struct site *sites = gv_lazy_memory(&site_memory, SITES * sizeof *sites), *site;
-    uint64_t hash = gv_mix(gv_mix(call->caller, call->api), call->object), now_ns;
-    uint32_t of, at;
-    int32_t left;
+    uintptr_t slot = (uintptr_t)(thread->slot - gv_process.spool.slots);
 
-    if (!sites)
-        return 0;
-    site = &sites[(hash >> 32) % SITES];
-    left = atomic_fetch_sub_explicit(&site->in, 1, memory_order_acquire);
-    if (__builtin_expect(left != 1 && !(left == 0 && site->of == 0), 1))
-        return 0;
+    return gv_lazy_memory(&site_memory[slot < GV_SPOOL_SLOTS ? slot : GV_SPOOL_SLOTS],
+                          sizeof(struct gv_pair_sites));
+}
+
+/* One of how many the call is; 0: it is not chosen. */
+static uint32_t choose(struct gv_thread *thread, const struct gv_pair_call *call)
+{
+    struct gv_pair_sites *sites = thread->pair_sites;
+    uint32_t site = gv_pairs_site(call), of, rest, at;
+    uint64_t now_ns;
+
+    if (!sites) {
+        thread->pair_sites = sites = sites_of(thread);
+        if (!sites || --sites->in[site] > 0)
+            return 0;
+    }
     now_ns = gv_clock_now_ns();
-    of = site->of ? site->of : 1;
-    left = (int32_t)site->rest;
-    site->of = next_of(site, now_ns);
-    site->at_ns = now_ns;
-    at = 1 + (uint32_t)((gv_mix(now_ns, hash) >> 32) * site->of >> 32);
-    site->rest = site->of - at;
-    atomic_store_explicit(&site->in, left + (int32_t)at, memory_order_release);
-    return of;
+    of = sites->drawn[site].of;
+    rest = sites->drawn[site].rest;
+    sites->drawn[site].of = next_of(of, now_ns - sites->drawn[site].at_ns);
+    sites->drawn[site].at_ns = now_ns;
+    at = 1 + (uint32_t)((gv_mix(now_ns, site) >> 32) * sites->drawn[site].of >> 32);
+    sites->drawn[site].rest = sites->drawn[site].of - at;
+    sites->in[site] = (int32_t)(rest + at);
+    return of ? of : 1;
 }
 
 /* A call that waited for a lock of the driver does not pay for that. */
@@ -343,7 +342,7 @@ static struct gv_pair *begin(struct gv_thread *thread, const struct gv_pair_call
 
 bool gv_pairs_begin(struct gv_thread *thread, const struct gv_pair_call *call)
 {
-    uint32_t one_of = choose(call);
+    uint32_t one_of = choose(thread, call);
     struct gv_pair *left = thread->pair, *pair;
     uint64_t start_ns;
     int saved_errno;

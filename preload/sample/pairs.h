@@ -17,6 +17,7 @@
 #define GV_SAMPLE_PAIRS_H
 
 #include "preload/base/thread.h"
+#include "trace/mix.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,6 +31,31 @@ struct gv_pair_call {
     uintptr_t caller; /* where the call returns to */
     uint16_t api;
 };
+
+/* Calls of a site are taken in blocks of `of`, of which one is chosen. `in` goes down to it, and
+ * then `rest` are left. Counted by each thread for itself: a counter of several would have to be
+ * locked, which takes 60 ns a launch. */
+#define GV_PAIR_SITES 512u
+struct gv_pair_sites {
+    int32_t in[GV_PAIR_SITES];
+    struct {
+        uint32_t of, rest; /* 0: a new site */
+        uint64_t at_ns;
+    } drawn[GV_PAIR_SITES];
+};
+
+static inline uint32_t gv_pairs_site(const struct gv_pair_call *call)
+{
+    uint64_t hash = gv_mix(gv_mix(call->caller, call->api), call->object);
+
+    return (uint32_t)(hash >> 32) % GV_PAIR_SITES;
+}
+
+/* Counts a call. True: ask gv_pairs_begin(). */
+static inline bool gv_pairs_count(struct gv_thread *thread, const struct gv_pair_call *call)
+{
+    return !thread->pair_sites || --thread->pair_sites->in[gv_pairs_site(call)] <= 0;
+}
 
 /* True: it has been chosen, so the real call begins only now; then call gv_pairs_end() after it. A
  * call that is left in another way needs none. */

@@ -11,15 +11,15 @@
  * (scripts/bench hook prints that beside the estimate). A clock's reading takes 10 ns on both. */
 #define GV_OWN_COST_RECORD_NS 50.0
 #define GV_OWN_COST_CACHES_NS 25.0 /* of these: what the driver evicted, in a call into it */
-/* CUPTI added 630 ns to a launch and 430 ns to a small copy on an H200 (scripts/bench gpu). A
- * launch of a graph took 1.1 to 1.7 us longer, and 94 to 170 ns a node, on two machines
- * (gpu-kinds); the GPU is slower, too: a step that waits for a graph of 50 nodes took 17 us longer
- * on an H200 (stopped). */
+/* CUPTI added 630 ns to a launch and 430 ns to a small copy on an H200 (scripts/bench gpu). On two
+ * machines, it added 1.1 to 1.7 us to a launch of a graph, and 94 to 170 ns for each node
+ * (gpu-kinds).
+ */
 #define GV_OWN_COST_CUPTI_NS 600.0
 #define GV_OWN_COST_GRAPH_NS 1400.0
-#define GV_OWN_COST_NODE_NS  300.0
+#define GV_OWN_COST_NODE_NS  130.0
 
-#define GV_OWN_COST_GRAPHS 8192u /* whose nodes are known; beyond that, they are forgotten */
+#define GV_OWN_COST_GRAPHS 8192u /* with known nodes; one more, and all are forgotten */
 
 #define GV_OWN_COST_READINGS 256
 #define GV_OWN_COST_TRIES    16

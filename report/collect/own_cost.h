@@ -19,14 +19,15 @@
 struct gv_process_cost {
     struct gv_database *database;
     const struct gv_spool_reader *reader;
-    int64_t process;            /* row */
-    double hook_ns;             /* with its clock on this machine */
-    uint64_t ranged;            /* begins, ends and marks, */
-    uint64_t hooked;            /* and calls whose cost is not stored yet, */
-    uint64_t correlated;        /* and those of them that CUPTI numbered, */
-    uint64_t graphs;            /* and launches of graphs among these, */
-    uint64_t nodes;             /* and their nodes */
-    struct gv_key_map nodes_of; /* graphs that can be launched, by their handles */
+    int64_t process; /* row */
+    double hook_ns;  /* with its clock on this machine */
+    /* Whose cost is not stored yet: */
+    uint64_t ranged;            /* begins, ends and marks */
+    uint64_t hooked;            /* calls */
+    uint64_t correlated;        /* of these: CUPTI numbered them */
+    uint64_t graphs;            /* of these: launches of graphs */
+    uint64_t nodes;             /* of these graphs */
+    struct gv_key_map nodes_of; /* how many a graph that can be launched has, by its handle */
     bool stored;
     struct gv_own_cost_counts counts[GV_OWN_COST_COUNT]; /* as last stored */
 };
@@ -37,9 +38,9 @@ void gv_process_cost_open(struct gv_process_cost *cost, struct gv_database *data
 
 void gv_process_cost_close(struct gv_process_cost *cost);
 
-/* A graph was made that can be launched. 0 or -ENOMEM. */
+/* A graph was instantiated. 0 or -ENOMEM. */
 int gv_process_cost_note_graph(struct gv_process_cost *cost, uint64_t graph, uint64_t nodes);
-/* CUPTI numbered a call; `graph`: what it launched, or 0. */
+/* CUPTI numbered a call; `graph`: the one that it launched, or 0. */
 void gv_process_cost_count_correlated(struct gv_process_cost *cost, uint64_t graph);
 
 /* All inside a transaction; 0 or -errno. The first, in the one that stores the calls: adds their

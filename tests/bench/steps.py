@@ -10,7 +10,7 @@ slices PAIRS  warms up for PAIRS slices, says `begins`, and makes steps in slice
               instead of gpuverify. Answers, for all of them, `on|off wall_ns thread_ns
               process_ns steps`; the middle two are CPU times, of this thread and of the process. With
               STEPS_REST=N, it rests after each step for N times as long, which is not measured; a slice's times are
-              then those of its middle step, as a few of those that wake up are held up for long
+              then its number of steps times the median, as a few steps after a rest are slow
 """
 
 import ctypes

@@ -87,7 +87,7 @@ class GpuSide(harness.Case):
         trace = self.trace()
         total_ns = trace.value("SELECT total_ns FROM own_cost WHERE what = 'cupti-calls'")
         others = trace.value("SELECT count(*) FROM calls WHERE correlation IS NOT NULL AND name <> 'cuGraphLaunch'")
-        self.assertEqual(total_ns, others * 600 + 40 * (1400 + 3 * 300))
+        self.assertEqual(total_ns, others * 600 + 40 * (1400 + 3 * 130))
 
     def test_what_cupti_costs(self):
         self.run_well([harness.program("gpu_work"), "own-streams", "25"], env={"GPUVERIFY_FLUSH_MS": "60000"})

@@ -257,7 +257,7 @@ static void few_calls_of_a_site_are_chosen(void **state)
     (void)state;
     for (int i = 0; i < 100000; i++) {
         gv_thread.pairs = (struct gv_budget){0};
-        if (!gv_pairs_begin(&gv_thread, &call))
+        if (!gv_pairs_count(&gv_thread, &call) || !gv_pairs_begin(&gv_thread, &call))
             continue;
         chosen++;
         gv_pairs_end(&gv_thread, 0, gv_monotonic_ns());
