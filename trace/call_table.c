@@ -28,7 +28,7 @@ const struct gv_call_kind_row gv_call_kinds[GV_KIND_COUNT + 1] = {
                         GV_SCOPE_##scope,                                                          \
                         GV_GPU_WORK_##work,                                                        \
                         GV_MEMORY_##memory,                                                        \
-                        GV_STOPPED_##stopped == GV_STOPPED_SKIP,                                   \
+                        GV_STOPPED_##stopped != GV_STOPPED_FOLLOW,                                 \
                         (uint32_t)(flags)},
 #include "trace/call_kinds.def"
     [GV_KIND_COUNT] = {.class = GV_CLASS_COUNT, .flags = GV_CALL_WORKS},

@@ -42,7 +42,7 @@ enum gv_call_trait {
 enum {
     GV_STOPPED_FOLLOW = 0,
     GV_STOPPED_SKIP = GV_TRAIT_SKIPPED,
-    GV_STOPPED_FORGET = GV_TRAIT_SKIPPED
+    GV_STOPPED_FORGET = GV_TRAIT_SKIPPED /* only its gate differs */
 };
 
 enum gv_call_scope {

@@ -181,6 +181,7 @@ __attribute__((noinline)) static void begin_rarely(struct gv_call *call, struct 
     }
     if (thread->writing) { /* a handler, not a part of the call whose record is being written */
         count_lost((enum gv_api_class)call->class);
+        thread->context = 0; /* the call may change it */
         call->live = false;
         return;
     }
@@ -224,6 +225,13 @@ bool gv_call_keeps_context(const struct gv_facts *facts)
 
     return facts->object && facts->object == thread->context && thread->depth == 0 &&
            gv_thread_may_call(thread) && gv_context_is_told(facts->object);
+}
+
+/* A handler's calls in the middle of it may have noted another one. */
+void gv_call_kept_context(const struct gv_facts *facts)
+{
+    if (gv_thread.context != facts->object)
+        gv_thread.context = 0;
 }
 
 void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class class,
@@ -272,9 +280,15 @@ __attribute__((noinline)) static void find_context(struct gv_thread *thread)
 
 static uint64_t context_now(struct gv_thread *thread)
 {
+    uint64_t context;
+
     if (__builtin_expect(thread->context == 0, 0))
         find_context(thread);
-    return thread->context;
+    context = thread->context;
+    /* This call may be a handler's, in the middle of one that sets a context and is skipped. */
+    if (__builtin_expect(gv_process_is_stopped(), 0))
+        thread->context = 0;
+    return context;
 }
 
 /* Asks the driver about a kernel that nobody named: from cuModuleEnumerateFunctions(), or one

@@ -26,6 +26,7 @@ void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *fa
 /* CONTEXT_SET: whether its context is current already. Then a call that succeeds gets no record;
  * one that fails is made once more, and recorded. */
 bool gv_call_keeps_context(const struct gv_facts *facts);
+void gv_call_kept_context(const struct gv_facts *facts);
 
 /* CONFIG: before the real call. */
 static inline bool gv_call_may_sample(void)
@@ -49,7 +50,7 @@ static inline void gv_call_made_graph(void)
 
 /* Stores how many nodes the graph has that the call made, if CUPTI is in use: each makes its
  * launches dearer. */
-void gv_graph_tell_nodes(const struct gv_call *call, struct gv_facts *facts);
+void gv_graph_tell_nodes(const struct gv_call *call, struct gv_facts *facts, uint64_t graph);
 
 /* A node was added to a graph, or cloned: struct gv_gpu_host's (graph_nodes.c). */
 void gv_graph_node_note(uint64_t node, uint64_t original, bool is_graph);

@@ -80,7 +80,7 @@ uint64_t gv_primary_ending(int device)
 
 /* The contexts whose device is recorded, by a part of the handle. Two that share a cell are
  * recorded again and again, which does no harm. */
-#define CELLS 64
+#define CELLS 1024
 static _Atomic uint64_t told[CELLS];
 
 static _Atomic uint64_t *told_place(uint64_t context)

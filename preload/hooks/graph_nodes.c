@@ -60,7 +60,8 @@ void gv_graph_node_note(uint64_t node, uint64_t original, bool is_graph)
     thread->adds_node |= is_in_call && !original;
 }
 
-void gv_graph_tell_nodes(const struct gv_call *call, struct gv_facts *facts)
+/* Those of graphs in it count as one. */
+void gv_graph_tell_nodes(const struct gv_call *call, struct gv_facts *facts, uint64_t graph)
 {
     size_t count = 0;
 
@@ -68,7 +69,7 @@ void gv_graph_tell_nodes(const struct gv_call *call, struct gv_facts *facts)
         !gv_driver_calls.graph_get_nodes)
         return;
     int saved_errno = gv_own_work_begin();
-    if (gv_driver_calls.graph_get_nodes((void *)(uintptr_t)facts->stream, NULL, &count) == 0)
+    if (gv_driver_calls.graph_get_nodes((void *)(uintptr_t)graph, NULL, &count) == 0)
         facts->bytes = count;
     gv_own_work_end(saved_errno);
 }

@@ -122,10 +122,10 @@ static inline uint64_t gv_array_bytes(uint64_t element_bytes, uint64_t width, ui
     GV_WHEN(gv_phase == GV_AFTER, gv_facts.what = GV_FACT_UNLOADS;                                 \
             gv_facts.owner = gv_facts.object = GV_BITS(handle);)
 
-#define GV_MAKES_GRAPH                                                                             \
+#define GV_MAKES_GRAPH(graph)                                                                      \
     GV_WHEN(gv_phase == GV_BEFORE, gv_call_begins_graph();)                                        \
     GV_WHEN(gv_phase == GV_AFTER, gv_call_made_graph();)                                           \
-    GV_WHEN(GV_DONE, gv_graph_tell_nodes(&gv_call, &gv_facts);)
+    GV_WHEN(GV_DONE, gv_graph_tell_nodes(&gv_call, &gv_facts, GV_BITS(graph));)
 
 #define GV_PEERS             GV_WHEN(gv_phase == GV_BEGUN, gv_call_expect_peers(&gv_call);)
 #define GV_ON_DEVICE(device) GV_WHEN(GV_DONE, gv_call_made_context(&gv_call, device);)
@@ -179,8 +179,10 @@ static inline uint64_t gv_array_bytes(uint64_t element_bytes, uint64_t width, ui
         GV_RUN_FACTS(GV_BEFORE, facts)                                                             \
         if ((GV_TRAITS_OF_##kind & GV_TRAIT_SETS_CONTEXT) && gv_call_keeps_context(&gv_facts)) {   \
             result = ((type(*) parameters)GV_REAL(symbol))arguments;                               \
-            if (result == (type)0)                                                                 \
+            if (result == (type)0) {                                                               \
+                gv_call_kept_context(&gv_facts);                                                   \
                 return result;                                                                     \
+            }                                                                                      \
         }                                                                                          \
         gv_call_begin(&gv_call, GV_ID_##symbol, GV_CLASS_OF_##kind, &gv_facts);                    \
         GV_RUN_FACTS(GV_BEGUN, facts)                                                              \

@@ -80,7 +80,7 @@ int gv_process_cost_note_graph(struct gv_process_cost *cost, uint64_t graph, uin
     gv_key_map_remove(&cost->nodes_of, &key); /* another one had this handle */
     if (cost->nodes_of.used >= GV_OWN_COST_GRAPHS)
         gv_key_map_free(&cost->nodes_of);
-    return nodes && nodes <= INT32_MAX ? gv_key_map_add(&cost->nodes_of, &key, (int64_t)nodes) : 0;
+    return nodes <= INT32_MAX ? gv_key_map_add(&cost->nodes_of, &key, (int64_t)nodes) : 0;
 }
 
 void gv_process_cost_count_correlated(struct gv_process_cost *cost, uint64_t graph)

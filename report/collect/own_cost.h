@@ -2,9 +2,9 @@
  * What gpuverify itself cost a process (trace/own_cost.def): counters of its spool, and estimates
  * for what is too short to be measured each time.
  *
- * An estimate is a number of calls times the cost of one. A hook costs two readings of the
- * session's clock, which take 10 to 250 ns on different machines, so one is measured here, and a
- * record. What CUPTI adds to a call was measured once (docs/performance.md).
+ * An estimate is a number of calls, or of nodes of graphs, times the cost of one. A hook costs two
+ * readings of the session's clock, which take 10 to 250 ns on different machines, so one is
+ * measured here, and a record. What CUPTI adds to a call was measured once (docs/performance.md).
  */
 #ifndef GV_COLLECT_OWN_COST_H
 #define GV_COLLECT_OWN_COST_H

@@ -141,8 +141,8 @@ class FromInside(harness.Case):
         trace = self.recorded("contexts")
         first, other = trace.rows("SELECT object FROM calls WHERE name = 'cuCtxSetCurrent' AND result = 0 GROUP BY 1 ORDER BY min(id)")
         # Of several in a row with the same context, only the first one is recorded: the others change nothing.
-        self.assertEqual(trace.rows("SELECT object, result = 0 FROM calls WHERE name = 'cuCtxSetCurrent' ORDER BY id")[-6:],
-                         [(8, 0)] * 3 + [(*other, 1), (*first, 1), (*first, 1)])
+        self.assertEqual(trace.rows("SELECT object, result = 0 FROM calls WHERE name = 'cuCtxSetCurrent' ORDER BY id")[-8:],
+                         [(8, 0)] * 3 + [(*other, 1), (*first, 1), (*first, 1), (*other, 1), (*other, 0)])
         self.assertEqual(trace.rows("SELECT context FROM calls WHERE name IN ('cuLaunchKernel', 'cuCtxSynchronize') ORDER BY id"),
                          [(1,)] * 3 + [(2,), (1,)])
 

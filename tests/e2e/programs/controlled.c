@@ -220,10 +220,20 @@ static void captured(bool starts_in_it, bool starts_after)
     OK(cuStreamSynchronize(stream));
 }
 
-/* Two contexts, and one that is no context. Those of the last third are set while it is stopped. */
+static CUcontext to_end;
+
+static void *end_it(void *unused)
+{
+    OK(cuCtxDestroy(to_end));
+    return unused;
+}
+
+/* Two contexts, and one that is no context. One is set while recording is stopped; at last, one
+ * that another thread has ended. */
 static void contexts(void)
 {
     CUcontext other;
+    pthread_t thread;
 
     e2e_open(&gpu);
     OK(cuCtxCreate(&other, NULL, 0, gpu.device));
@@ -242,8 +252,11 @@ static void contexts(void)
     OK(cuCtxSynchronize());
     OK(cuCtxSetCurrent(gpu.context));
     e2e_tick(&gpu, 1);
-    gv_stop();
-    OK(cuCtxDestroy(other));
+    OK(cuCtxSetCurrent(other));
+    to_end = other;
+    OK(pthread_create(&thread, NULL, end_it, NULL));
+    OK(pthread_join(thread, NULL));
+    REQUIRE(cuCtxSetCurrent(other) != 0);
 }
 
 int main(int count, char **arguments)
