@@ -227,11 +227,11 @@ bool gv_call_keeps_context(const struct gv_facts *facts)
            gv_thread_may_call(thread) && gv_context_is_told(facts->object);
 }
 
-/* A handler's calls in the middle of it may have noted another one. */
-void gv_call_kept_context(const struct gv_facts *facts)
+bool gv_call_kept_context(const struct gv_facts *facts, int32_t result)
 {
     if (gv_thread.context != facts->object)
-        gv_thread.context = 0;
+        gv_thread.context = 0; /* a handler's call in the middle of it noted another one */
+    return result == 0;
 }
 
 void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class class,

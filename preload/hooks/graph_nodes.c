@@ -70,6 +70,6 @@ void gv_graph_tell_nodes(const struct gv_call *call, struct gv_facts *facts, uin
         return;
     int saved_errno = gv_own_work_begin();
     if (gv_driver_calls.graph_get_nodes((void *)(uintptr_t)graph, NULL, &count) == 0)
-        facts->bytes = count;
+        facts->bytes = count ? count : 1; /* 0: unknown */
     gv_own_work_end(saved_errno);
 }

@@ -177,16 +177,17 @@ static inline uint64_t gv_array_bytes(uint64_t element_bytes, uint64_t width, ui
         gv_call.caller = (uintptr_t)__builtin_return_address(0);                                   \
         gv_call.traits = GV_TRAITS_OF_##kind;                                                      \
         GV_RUN_FACTS(GV_BEFORE, facts)                                                             \
-        if ((GV_TRAITS_OF_##kind & GV_TRAIT_SETS_CONTEXT) && gv_call_keeps_context(&gv_facts)) {   \
+        bool gv_is_made =                                                                          \
+            (GV_TRAITS_OF_##kind & GV_TRAIT_SETS_CONTEXT) && gv_call_keeps_context(&gv_facts);     \
+        if (gv_is_made) {                                                                          \
             result = ((type(*) parameters)GV_REAL(symbol))arguments;                               \
-            if (result == (type)0) {                                                               \
-                gv_call_kept_context(&gv_facts);                                                   \
+            if (gv_call_kept_context(&gv_facts, (int32_t)result))                                  \
                 return result;                                                                     \
-            }                                                                                      \
         }                                                                                          \
         gv_call_begin(&gv_call, GV_ID_##symbol, GV_CLASS_OF_##kind, &gv_facts);                    \
         GV_RUN_FACTS(GV_BEGUN, facts)                                                              \
-        result = ((type(*) parameters)GV_REAL(symbol))arguments;                                   \
+        if (!gv_is_made)                                                                           \
+            result = ((type(*) parameters)GV_REAL(symbol))arguments;                               \
         GV_RUN_FACTS(GV_AFTER, facts)                                                              \
         gv_call_end(&gv_call, (int32_t)result, &gv_facts);                                         \
         return result;                                                                             \

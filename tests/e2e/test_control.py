@@ -146,6 +146,14 @@ class FromInside(harness.Case):
         self.assertEqual(trace.rows("SELECT context FROM calls WHERE name IN ('cuLaunchKernel', 'cuCtxSynchronize') ORDER BY id"),
                          [(1,)] * 3 + [(2,), (1,)])
 
+    def test_the_context_is_set_once_whatever_comes_of_it(self):
+        trace = self.recorded("sets", GV_SIM_FAIL="cuCtxSetCurrent:5=719")
+        self.assertEqual(trace.rows("SELECT result FROM calls WHERE name = 'cuCtxSetCurrent' ORDER BY id"), [(0,), (719,)])
+
+    def test_idle_threads_are_looked_at_in_short_times_too(self):
+        trace = self.recorded("slices", GPUVERIFY_START="later", GPUVERIFY_IDLE_HZ="50")
+        self.assertGreater(trace.value("SELECT count(*) FROM idle_sample"), 0)
+
     def test_killed_while_stopped(self):
         self.assertEqual(self.run_program([PROGRAM, "killed"], env={"GPUVERIFY_GPU": "on"}).status, -9)
         trace = self.trace()

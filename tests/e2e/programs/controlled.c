@@ -220,6 +220,27 @@ static void captured(bool starts_in_it, bool starts_after)
     OK(cuStreamSynchronize(stream));
 }
 
+/* 20 times recorded for half as long as from one look to the next. */
+static void slices(void)
+{
+    e2e_open(&gpu);
+    for (int i = 0; i < 20; i++) {
+        gv_start();
+        work(1);
+        sleep_us(10000);
+        gv_stop();
+        sleep_us(30000);
+    }
+}
+
+/* What setting the context says that is current already. */
+static void sets(void)
+{
+    e2e_open(&gpu);
+    for (int i = 0; i < 8; i++)
+        printf("%d\n", cuCtxSetCurrent(gpu.context));
+}
+
 static CUcontext to_end;
 
 static void *end_it(void *unused)
@@ -291,6 +312,10 @@ int main(int count, char **arguments)
         left();
     else if (strcmp(how, "contexts") == 0)
         contexts();
+    else if (strcmp(how, "sets") == 0)
+        sets();
+    else if (strcmp(how, "slices") == 0)
+        slices();
     else if (strcmp(how, "killed") == 0) {
         e2e_open(&gpu);
         work(3);
