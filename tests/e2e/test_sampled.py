@@ -49,6 +49,7 @@ class Sampled(harness.Case):
         lines = trace.value("SELECT total(gpu_ns) FROM gpu_lines")
         self.assertLess(abs(lines - total_ns), 0.05 * total_ns)
 
+    @harness.depends_on_time("a call that is held up makes the error larger than what NVML says")
     def test_what_people_read(self):
         self.run_well([harness.program("sampled"), "sums", "600"])
         self.settle()
