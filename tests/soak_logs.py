@@ -53,7 +53,9 @@ def read_log(path, names):
     entries = []
     for call, result, bits in ENTRY.iter_unpack(data):
         if bits >> 24 & WRITTEN:
-            entry = Entry(names[call], None if result == LEFT else result, bits & 0xffffff, bits >> 24)
+            # One that changes nothing leaves no row.
+            may_miss = NESTED if names[call] == "cuCtxSetCurrent" and result == 0 else 0
+            entry = Entry(names[call], None if result == LEFT else result, bits & 0xffffff, bits >> 24 | may_miss)
             entries.append(known.setdefault(entry, entry))
     return pid, image, tid, start_ns, Log(entries, names[calling - 1] if calling else None)
 
@@ -211,7 +213,7 @@ class Session:
             if what == "call":
                 lost[kind] += count
         missing, may_miss = collections.Counter(), collections.Counter()
-        # What handlers made inside a call: never more rows than that; what is no row may be a loss.
+        # What handlers made inside a call, and what may leave no row: never more rows than that.
         for key in [key for key in self.logs if key[0] == pid]:
             who = f"process {pid}, thread {key[1]}"
             log, (rows, nested) = self.logs[key], self.split(key)
