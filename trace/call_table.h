@@ -42,7 +42,7 @@ enum gv_call_trait {
 enum {
     GV_STOPPED_FOLLOW = 0,
     GV_STOPPED_SKIP = GV_TRAIT_SKIPPED,
-    GV_STOPPED_FORGET = GV_TRAIT_SKIPPED /* only its gate differs */
+    GV_STOPPED_FORGET = GV_TRAIT_SKIPPED | GV_TRAIT_SETS_CONTEXT
 };
 
 enum gv_call_scope {
@@ -126,7 +126,6 @@ enum gv_call_traits {
                   GV_STOPPED_##stopped == GV_STOPPED_FOLLOW)                                       \
              ? GV_TRAIT_SAMPLED                                                                    \
              : 0) |                                                                                \
-        (GV_KIND_##name == GV_KIND_CONTEXT_SET ? GV_TRAIT_SETS_CONTEXT : 0) |                      \
         GV_STOPPED_##stopped,
 #include "trace/call_kinds.def"
 };

@@ -23,7 +23,7 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class c
                    const struct gv_facts *facts);
 void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *facts);
 
-/* CONTEXT_SET: whether its context is current already. Then, after the real call: false, if it has
+/* SETS_CONTEXT: whether its context is current already. Then, after the real call: false, if it has
  * failed, so that it gets a record, whose start is when it had returned. */
 bool gv_call_keeps_context(const struct gv_facts *facts);
 bool gv_call_kept_context(const struct gv_facts *facts, int32_t result);

@@ -125,24 +125,24 @@ static struct gv_pair_sites *sites_of(const struct gv_thread *thread)
 /* One of how many the call is; 0: it is not chosen. */
 static uint32_t choose(struct gv_thread *thread, const struct gv_pair_call *call)
 {
-    struct gv_pair_sites *sites = thread->pair_sites;
-    uint32_t site = gv_pairs_site(call), of, rest, at;
+    uint32_t site = gv_pairs_site(call), of, at;
+    struct gv_pair_block *block;
     uint64_t now_ns;
 
-    if (!sites) {
-        thread->pair_sites = sites = sites_of(thread);
-        if (!sites || --sites->in[site] > 0)
+    if (!thread->pair_sites) {
+        thread->pair_sites = sites_of(thread);
+        if (!thread->pair_sites || !gv_pairs_count(thread, call))
             return 0;
     }
+    block = &thread->pair_sites->blocks[site];
     now_ns = gv_clock_now_ns();
-    of = sites->drawn[site].of;
-    rest = sites->drawn[site].rest;
-    sites->drawn[site].of = next_of(of, now_ns - sites->drawn[site].at_ns);
-    sites->drawn[site].at_ns = now_ns;
-    at = 1 + (uint32_t)((gv_mix(now_ns, site) >> 32) * sites->drawn[site].of >> 32);
-    sites->drawn[site].rest = sites->drawn[site].of - at;
-    sites->in[site] = (int32_t)(rest + at);
-    return of ? of : 1;
+    of = block->of ? block->of : 1;
+    block->of = next_of(block->of, now_ns - block->at_ns);
+    block->at_ns = now_ns;
+    at = 1 + (uint32_t)((gv_mix(now_ns, site) >> 32) * block->of >> 32);
+    thread->pair_sites->in[site] = (int32_t)(block->rest + at);
+    block->rest = block->of - at;
+    return of;
 }
 
 /* A call that waited for a lock of the driver does not pay for that. */

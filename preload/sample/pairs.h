@@ -1,9 +1,9 @@
 /*
  * GPUVERIFY_GPU=sampled: how long some calls kept the GPU, without CUPTI.
  *
- * A call that puts work into a stream is chosen at random, by site, and put between two events in
- * its own stream. A thread of ours reads them when they have ended, and writes a GPU_SAMPLE. The
- * call's record has its number in `correlation`, which is CUPTI's otherwise.
+ * A call that puts work into a stream is chosen at random, by thread and site, and put between two
+ * events in its own stream. A thread of ours reads them when they have ended, and writes a
+ * GPU_SAMPLE. The call's record has its number in `correlation`, which is CUPTI's otherwise.
  *
  * Not chosen: calls inside other calls; calls that name no stream, or one that is being captured or
  * is of another context; launches with an attribute that would mean something else with an event
@@ -38,10 +38,10 @@ struct gv_pair_call {
 #define GV_PAIR_SITES 512u
 struct gv_pair_sites {
     int32_t in[GV_PAIR_SITES];
-    struct {
+    struct gv_pair_block {
         uint32_t of, rest; /* 0: a new site */
         uint64_t at_ns;
-    } drawn[GV_PAIR_SITES];
+    } blocks[GV_PAIR_SITES];
 };
 
 static inline uint32_t gv_pairs_site(const struct gv_pair_call *call)

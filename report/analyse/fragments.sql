@@ -133,7 +133,7 @@ CASE WHEN instr({location}, ' ') = 0 THEN {without_number({location})}
 (coalesce({name}, '') = 'nvidia-cuda-mps')
 
 -- define: cupti_was_in_use
--- Of rows of own_cost: CUPTI costs the GPU, and graphs, more than what is estimated for its calls.
+-- Of rows of own_cost: CUPTI costs the GPU more than what is estimated for its calls.
 coalesce(max(what = 'cupti-calls' AND count > 0), 0)
 
 -- define: finding_name

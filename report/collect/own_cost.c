@@ -12,8 +12,7 @@
 #define GV_OWN_COST_RECORD_NS 50.0
 #define GV_OWN_COST_CACHES_NS 25.0 /* of these: what the driver evicted, in a call into it */
 /* CUPTI added 630 ns to a launch and 430 ns to a small copy on an H200 (scripts/bench gpu). On two
- * machines, it added 1.1 to 1.7 us to a launch of a graph, and 94 to 170 ns for each node
- * (gpu-kinds).
+ * machines, gpu-kinds showed 1.1 to 1.7 us for a launch of a graph, and 94 to 170 ns for each node.
  */
 #define GV_OWN_COST_CUPTI_NS 600.0
 #define GV_OWN_COST_GRAPH_NS 1400.0

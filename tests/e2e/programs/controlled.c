@@ -7,7 +7,6 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -280,50 +279,61 @@ static void contexts(void)
     REQUIRE(cuCtxSetCurrent(other) != 0);
 }
 
+static void killed(void)
+{
+    e2e_open(&gpu);
+    work(3);
+    gv_stop();
+    work(3);
+    sleep_us(300000);
+    raise(SIGKILL);
+}
+
+static void queued_seen(void)
+{
+    queued(true);
+}
+
+static void queued_unseen(void)
+{
+    queued(false);
+}
+
+static void captured_before(void)
+{
+    captured(true, false);
+}
+
+static void made_before(void)
+{
+    captured(false, false);
+}
+
+static void made_while_stopped(void)
+{
+    captured(false, true);
+}
+
 int main(int count, char **arguments)
 {
-    const char *how = count > 1 ? arguments[1] : "";
+    static const struct e2e_way ways[] = {{"parts", parts},
+                                          {"loop", loop},
+                                          {"wait", wait_for_somebody},
+                                          {"queued", queued_seen},
+                                          {"queued-unseen", queued_unseen},
+                                          {"early", early},
+                                          {"steps", steps},
+                                          {"often", often},
+                                          {"fork", fork_stopped},
+                                          {"captured", captured_before},
+                                          {"made-before", made_before},
+                                          {"made-while-stopped", made_while_stopped},
+                                          {"left", left},
+                                          {"contexts", contexts},
+                                          {"sets", sets},
+                                          {"slices", slices},
+                                          {"killed", killed},
+                                          {NULL, NULL}};
 
-    if (strcmp(how, "parts") == 0)
-        parts();
-    else if (strcmp(how, "loop") == 0)
-        loop();
-    else if (strcmp(how, "wait") == 0)
-        wait_for_somebody();
-    else if (strcmp(how, "queued") == 0)
-        queued(true);
-    else if (strcmp(how, "queued-unseen") == 0)
-        queued(false);
-    else if (strcmp(how, "early") == 0)
-        early();
-    else if (strcmp(how, "steps") == 0)
-        steps();
-    else if (strcmp(how, "often") == 0)
-        often();
-    else if (strcmp(how, "fork") == 0)
-        fork_stopped();
-    else if (strcmp(how, "captured") == 0)
-        captured(true, false);
-    else if (strcmp(how, "made-before") == 0)
-        captured(false, false);
-    else if (strcmp(how, "made-while-stopped") == 0)
-        captured(false, true);
-    else if (strcmp(how, "left") == 0)
-        left();
-    else if (strcmp(how, "contexts") == 0)
-        contexts();
-    else if (strcmp(how, "sets") == 0)
-        sets();
-    else if (strcmp(how, "slices") == 0)
-        slices();
-    else if (strcmp(how, "killed") == 0) {
-        e2e_open(&gpu);
-        work(3);
-        gv_stop();
-        work(3);
-        sleep_us(300000);
-        raise(SIGKILL);
-    } else
-        return 2;
-    return 0;
+    return e2e_run(ways, count > 1 ? arguments[1] : "");
 }

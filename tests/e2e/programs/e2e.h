@@ -8,6 +8,7 @@
 #include <cuda.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define EXPECT(expected, call)                                                                     \
     do {                                                                                           \
@@ -28,6 +29,25 @@
             exit(91);                                                                              \
         }                                                                                          \
     } while (0)
+
+/* What a program does: its first argument. */
+struct e2e_way {
+    const char *name;
+    void (*run)(void);
+};
+
+/* The exit status of the program. The last way has no name. */
+static inline int e2e_run(const struct e2e_way *ways, const char *name)
+{
+    for (; ways->name; ways++) {
+        if (strcmp(name, ways->name) != 0)
+            continue;
+        ways->run();
+        return 0;
+    }
+    fprintf(stderr, "no such way: %s\n", name);
+    return 2;
+}
 
 /* `tick` does nothing; `spin` runs for its argument, in nanoseconds. */
 static const char e2e_ptx[] = ".version 7.0\n"

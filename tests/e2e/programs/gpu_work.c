@@ -6,7 +6,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 #define STREAMS 4
@@ -384,40 +383,31 @@ static void racing(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } ways[] = {{"streams", streams},
-                {"own-streams", own_streams},
-                {"copies", blocking_copies},
-                {"graphs", graphs},
-                {"busy", busy},
-                {"frees", frees},
-                {"contexts", contexts},
-                {"reset", reset},
-                {"devices", devices},
-                {"peer-copies", peer_copies},
-                {"peer-access", peer_access},
-                {"second-device", second_device},
-                {"lazy", lazy},
-                {"measured", measured},
-                {"stuck", stuck},
-                {"waiting", waiting},
-                {"killed", killed},
-                {"held", held},
-                {"never-idle", never_idle},
-                {"racing", racing},
-                {"at-exit", at_exit}};
+    static const struct e2e_way ways[] = {{"streams", streams},
+                                          {"own-streams", own_streams},
+                                          {"copies", blocking_copies},
+                                          {"graphs", graphs},
+                                          {"busy", busy},
+                                          {"frees", frees},
+                                          {"contexts", contexts},
+                                          {"reset", reset},
+                                          {"devices", devices},
+                                          {"peer-copies", peer_copies},
+                                          {"peer-access", peer_access},
+                                          {"second-device", second_device},
+                                          {"lazy", lazy},
+                                          {"measured", measured},
+                                          {"stuck", stuck},
+                                          {"waiting", waiting},
+                                          {"killed", killed},
+                                          {"held", held},
+                                          {"never-idle", never_idle},
+                                          {"racing", racing},
+                                          {"at-exit", at_exit},
+                                          {NULL, NULL}};
 
     REQUIRE(argc >= 2);
     if (argc > 2)
         count = (unsigned)atoi(argv[2]);
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        if (strcmp(argv[1], ways[i].name) != 0)
-            continue;
-        ways[i].run();
-        return 0;
-    }
-    fprintf(stderr, "gpu_work: no such way: %s\n", argv[1]);
-    return 2;
+    return e2e_run(ways, argv[1]);
 }

@@ -6,7 +6,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -224,18 +223,12 @@ static void contexts(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *how;
-        void (*run)(void);
-    } ways[] = {{"sums", sums},        {"captures", captures}, {"attributes", attributes},
-                {"full", full},        {"retained", retained}, {"forks", forks},
-                {"contexts", contexts}};
+    static const struct e2e_way ways[] = {
+        {"sums", sums},         {"captures", captures}, {"attributes", attributes}, {"full", full},
+        {"retained", retained}, {"forks", forks},       {"contexts", contexts},     {NULL, NULL}};
 
     REQUIRE(argc > 1);
     if (argc > 2)
         count = (unsigned)atoi(argv[2]);
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
-        if (strcmp(ways[i].how, argv[1]) == 0)
-            ways[i].run();
-    return 0;
+    return e2e_run(ways, argv[1]);
 }
