@@ -41,6 +41,7 @@ extern struct gv_process gv_process;
  * was forked. So at its next call a child sees that the spool is not its own, and does not wait for
  * a thread that only its parent has.
  */
+struct gv_gpu_module;
 struct gv_process_own {
     /* Not 0 while it records, and unique to each recording process. */
     _Alignas(GV_OWN_PAGE_BYTES) _Atomic uint64_t token;
@@ -48,6 +49,8 @@ struct gv_process_own {
     _Atomic uint32_t gpu_starter; /* futex: the thread that starts the GPU side; 0: none */
     /* Of the control in the spool. Odd: calls with GV_TRAIT_SKIPPED are not recorded. */
     _Atomic(_Atomic uint32_t *) changes;
+    /* It records the GPU side, or has left CUPTI to another profiler; NULL: none, or no more. */
+    _Atomic(const struct gv_gpu_module *) gpu_module;
     _Atomic uint32_t stage; /* of its attachment (preload/process/process.c); 0: new */
 };
 extern struct gv_process_own gv_process_own;
@@ -62,6 +65,12 @@ static inline bool gv_process_is_recording(void)
     return gv_process_token_now() != 0;
 }
 
+/* A child inherits CUPTI, and must not use it. Any thread. */
+static inline const struct gv_gpu_module *gv_process_gpu_module(void)
+{
+    return atomic_load_explicit(&gv_process_own.gpu_module, memory_order_acquire);
+}
+
 /* Of an attached process: whether calls with GV_TRAIT_SKIPPED are not recorded now. */
 static inline bool gv_process_is_stopped(void)
 {
@@ -72,7 +81,6 @@ static inline bool gv_process_is_stopped(void)
 
 /* Functions of preload/process/ for the rooms below, filled in by it. Any thread, at any time. */
 struct gv_thread;
-struct gv_gpu_module;
 struct gv_process_steps {
     /* Makes the spool, joins the session, and starts the collector if there is none. The first
      * thread does it, and the others wait. True: the process records now. */
@@ -84,7 +92,6 @@ struct gv_process_steps {
     void (*leave_gpu_start)(struct gv_thread *thread);       /* gv_gpu_leave_start() */
     void (*write_open_ranges)(struct gv_thread *thread);     /* gv_ranges_write_open() */
     bool (*expect_peers)(void);                              /* gv_gpu_expect_peers() */
-    const struct gv_gpu_module *(*gpu_module)(void);         /* gv_gpu_recording() */
 };
 extern const struct gv_process_steps gv_process_steps;
 

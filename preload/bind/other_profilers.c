@@ -88,7 +88,7 @@ static void tell_time(uint64_t *time_ns)
     uint64_t (*clock)(void);
     struct timespec now;
 
-    if (!gv_process_steps.gpu_module())
+    if (!gv_process_gpu_module())
         return;
     memcpy(&clock, &registered, sizeof clock);
     if (clock)
@@ -143,7 +143,7 @@ static void yield(uintptr_t caller)
         if (gv_objects_at(caller, &object))
             snprintf(gv_other_profiler.file, sizeof gv_other_profiler.file, "%s", object.path);
         gv_process_steps.await_gpu_start(&gv_thread);
-        module = gv_process_steps.gpu_module();
+        module = gv_process_gpu_module();
         if (module)
             module->yield(YIELD_PATIENCE_NS);
     }
@@ -153,7 +153,7 @@ static void yield(uintptr_t caller)
 /* From now on our callbacks serve it. */
 static void exchange_buffers(word *give, word *take)
 {
-    const struct gv_gpu_module *module = gv_process_steps.gpu_module();
+    const struct gv_gpu_module *module = gv_process_gpu_module();
     void *ours_give, *ours_take;
 
     atomic_store(&gv_other_profiler.give, (void *)*give);
@@ -209,7 +209,7 @@ static int make(enum call call, uintptr_t caller, word a, word b, word c, word d
  */
 static void *in_the_one_used(const char *name, void *found)
 {
-    const struct gv_gpu_module *module = gv_process_steps.gpu_module();
+    const struct gv_gpu_module *module = gv_process_gpu_module();
     struct gv_object library;
     void *there = NULL;
 

@@ -62,8 +62,8 @@ static uint32_t kernel_number(struct gv_thread *thread, uint64_t handle)
 
 /* ---- beginning ---- */
 
-static void enter_outermost(struct gv_call *call, struct gv_thread *thread,
-                            const struct gv_facts *facts)
+static inline __attribute__((always_inline)) void
+enter_outermost(struct gv_call *call, struct gv_thread *thread, const struct gv_facts *facts)
 {
     struct gv_spool_slot *slot = thread->slot;
     uint64_t now_ns;
@@ -161,7 +161,7 @@ __attribute__((noinline)) static void begin_rarely(struct gv_call *call, struct 
         call->live = gv_thread_join(thread);
         /* CUPTI allocates memory for each thread. If the thread were cancelled in the middle, it
          * would keep the allocator's lock. */
-        if (call->live && gv_process_steps.gpu_module())
+        if (call->live && gv_process_gpu_module())
             gv_context_current();
     }
     call->depth = thread->depth;
@@ -197,7 +197,7 @@ __attribute__((noinline)) static void begin_rarely(struct gv_call *call, struct 
 static inline bool is_in_cupti(const struct gv_call *call)
 {
     return (call->traits & GV_TRAIT_WORKS_ON_GPU) && call->live && call->depth == 0 &&
-           gv_process_steps.gpu_module();
+           gv_process_gpu_module();
 }
 
 /* The real call begins only now. */
@@ -252,9 +252,9 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class c
     call->is_own_work = is_in_cupti(call);
     if (call->is_own_work)
         gv_own_work_begin();
-    if (__builtin_expect(atomic_load_explicit(&gv_pairs_are_on, memory_order_relaxed) &&
-                             (call->traits & GV_TRAIT_WORKS_ON_GPU) && call->live &&
-                             call->depth == 0 && facts->flags & GV_RECORD_HAS_STREAM,
+    if (__builtin_expect((call->traits & GV_TRAIT_WORKS_ON_GPU) &&
+                             atomic_load_explicit(&gv_pairs_are_on, memory_order_relaxed) &&
+                             call->live && call->depth == 0 && facts->flags & GV_RECORD_HAS_STREAM,
                          0))
         begin_pair(call, thread, facts);
 }

@@ -65,7 +65,7 @@ void gv_graph_tell_nodes(const struct gv_call *call, struct gv_facts *facts, uin
 {
     size_t count = 0;
 
-    if (!call->live || call->depth != 0 || !gv_process_steps.gpu_module() ||
+    if (!call->live || call->depth != 0 || !gv_process_gpu_module() ||
         !gv_driver_calls.graph_get_nodes)
         return;
     int saved_errno = gv_own_work_begin();

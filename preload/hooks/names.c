@@ -2,7 +2,6 @@
 
 #include "preload/base/lazy_memory.h"
 #include "preload/base/own_process.h"
-#include "trace/mix.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -84,7 +83,7 @@ static _Atomic(const char *) *name_of(const struct cell *cell)
 
 static uint32_t hash_of(uintptr_t handle)
 {
-    return (uint32_t)(gv_mix(0, handle) >> 40);
+    return (uint32_t)(handle * UINT64_C(0x9e3779b97f4a7c15) >> 40); /* for each launch */
 }
 
 static struct cell *cell_of(uintptr_t handle, bool make)

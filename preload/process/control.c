@@ -55,7 +55,7 @@ static void apply(bool stop)
     if (!gv_process_is_recording() || !(gv_thread_is_live(thread) || gv_thread_join(thread)) ||
         !change(thread, stop))
         return;
-    module = stop ? NULL : gv_gpu_recording();
+    module = stop ? NULL : gv_process_gpu_module();
     if (!module)
         return;
     int saved_errno = gv_own_work_begin();

@@ -48,9 +48,9 @@ static void write_environment(struct gv_spool_header *header)
 void gv_process_note_environment(void)
 {
     struct gv_spool_header *header = gv_process.spool.header;
-    uint32_t first = 1;
+    uint32_t first = atomic_load_explicit(&header->environment_reads, memory_order_relaxed);
 
-    if (!atomic_compare_exchange_strong(&header->environment_reads, &first, 2))
+    if (first != 1 || !atomic_compare_exchange_strong(&header->environment_reads, &first, 2))
         return;
     write_environment(header);
     atomic_store_explicit(&header->environment_reads, 3, memory_order_release);

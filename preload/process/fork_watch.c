@@ -46,6 +46,7 @@ static void in_child(void)
     atomic_store(&gv_process_own.gpu_starter, 0);
     atomic_store(&gv_process_own.stage, 0);
     atomic_store(&gv_process_own.changes, NULL);
+    atomic_store(&gv_process_own.gpu_module, NULL);
 }
 
 int gv_fork_watch_start(void)

@@ -35,9 +35,7 @@ enum device_attribute {
 };
 
 static struct gv_gpu_host host;
-/* The recording module; a child inherits it and must not use it. */
-static const struct gv_gpu_module *_Atomic module;
-static uint64_t module_token;
+static uint64_t module_token;          /* of the process that tried to start one */
 static _Atomic uint64_t started_token; /* of the process that tried it */
 static _Atomic int ended;
 
@@ -191,7 +189,7 @@ static void open_and_start(void)
     if (!found)
         return;
     if (found->start(&host) == 0)
-        atomic_store(&module, found);
+        atomic_store(&gv_process_own.gpu_module, found);
 }
 
 static struct gv_helper_thread starting = {.work = open_and_start};
@@ -266,7 +264,7 @@ static bool start_module(void)
         };
         reason = start_beside();
     }
-    if (reason == why && atomic_load(&module) && module_token == gv_process_token_now()) {
+    if (reason == why && gv_process_gpu_module()) {
         finish_at_exit();
         return true;
     }
@@ -398,13 +396,6 @@ void gv_gpu_start(struct gv_thread *thread)
     open_to_others(own);
 }
 
-const struct gv_gpu_module *gv_gpu_recording(void)
-{
-    const struct gv_gpu_module *found = atomic_load(&module);
-
-    return found && module_token == gv_process_token_now() && !atomic_load(&ended) ? found : NULL;
-}
-
 /* The module's thread answers within milliseconds, unless CUPTI hangs. A program that does not
  * want to wait for the collector does not want to lose this. */
 static uint64_t patience_ns(int64_t patience_ms)
@@ -414,12 +405,14 @@ static uint64_t patience_ns(int64_t patience_ms)
 
 void gv_gpu_finish(int64_t patience_ms)
 {
-    const struct gv_gpu_module *recording = gv_gpu_recording();
+    const struct gv_gpu_module *recording;
 
     gv_pairs_fetch(patience_ns(patience_ms), true);
     /* Once: after the first of our exit handlers CUPTI may be gone. */
-    if (!recording || atomic_exchange(&ended, 1))
+    recording = atomic_exchange(&gv_process_own.gpu_module, NULL);
+    if (!recording)
         return;
+    atomic_store(&ended, 1);
     uint64_t begun_ns = gv_clock_now_ns();
     recording->finish(patience_ns(patience_ms));
     gv_own_cost_add(gv_process.spool.header->own_cost, GV_OWN_COST_END,
@@ -428,7 +421,7 @@ void gv_gpu_finish(int64_t patience_ms)
 
 bool gv_gpu_fetch(int64_t patience_ms)
 {
-    const struct gv_gpu_module *recording = gv_gpu_recording();
+    const struct gv_gpu_module *recording = gv_process_gpu_module();
 
     return gv_pairs_fetch(patience_ns(patience_ms), false) &&
            (!recording || recording->fetch(patience_ns(patience_ms)));
@@ -447,7 +440,7 @@ bool gv_gpu_expect_peers(void)
 
     if (__builtin_expect(atomic_load_explicit(&is_expected, memory_order_relaxed), 1))
         return false;
-    recording = gv_gpu_recording();
+    recording = gv_process_gpu_module();
     if (!recording || atomic_exchange(&is_expected, true))
         return false;
     int saved_errno = gv_own_work_begin();

@@ -40,8 +40,4 @@ void gv_gpu_finish(int64_t patience_ms);
 bool gv_gpu_fetch(int64_t patience_ms);
 void gv_gpu_go_on(void);
 
-/* The module that records the GPU side of this process, or has left CUPTI to another profiler;
- * NULL: none does, or not any more. Any thread. */
-const struct gv_gpu_module *gv_gpu_recording(void);
-
 #endif

@@ -206,5 +206,4 @@ const struct gv_process_steps gv_process_steps = {
     .leave_gpu_start = gv_gpu_leave_start,
     .write_open_ranges = gv_ranges_write_open,
     .expect_peers = gv_gpu_expect_peers,
-    .gpu_module = gv_gpu_recording,
 };

@@ -70,6 +70,8 @@ static CUstream stream;
 static CUevent event;
 static const void *kernel;
 static size_t bytes_free, bytes_total;
+static CUstreamCaptureStatus capturing;
+static int threads;
 
 #define CALLS                                                                                      \
     CALL(cuLaunchKernel, (empty, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL))                         \
@@ -80,6 +82,8 @@ static size_t bytes_free, bytes_total;
     CALL(cuEventQuery, (event))                                                                    \
     CALL(cuStreamQuery, (stream))                                                                  \
     CALL(cuMemGetInfo, (&bytes_free, &bytes_total))                                                \
+    CALL(cuStreamIsCapturing, (stream, &capturing))                                                \
+    CALL(cuFuncGetAttribute, (&threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, empty))           \
     CALL(cudaLaunchKernel, (kernel, (dim3){1, 1, 1}, (dim3){1, 1, 1}, NULL, 0, stream))            \
     CALL(cudaMemsetAsync, ((void *)buffer, 0, 64, stream))
 

@@ -181,7 +181,7 @@ class Cost(harness.Case):
         done = self.run_program([harness.built("tests", "bench", "bench_instructions")], env={
             "GPUVERIFY_STALL_US": "10000000", "GPUVERIFY_STACKS": "off", "GPUVERIFY_IDLE_HZ": "0", **env})
         lines = re.findall(r"(\w+) stopped (\d+) recorded (\d+)$", done.out, re.M)
-        self.assertEqual(len(lines), 10, done)
+        self.assertEqual(len(lines), 12, done)
         return [(name, int(stopped), int(recorded)) for name, stopped, recorded in lines]
 
     def test_a_call_that_is_not_recorded_costs_a_few_instructions(self):

@@ -61,13 +61,7 @@ static void write_open_ranges(struct gv_thread *thread)
     (void)thread;
 }
 
-static const struct gv_gpu_module *no_gpu_module(void)
-{
-    return NULL;
-}
-
-const struct gv_process_steps gv_process_steps = {.gpu_module = no_gpu_module,
-                                                  .attach = attach,
+const struct gv_process_steps gv_process_steps = {.attach = attach,
                                                   .await_gpu_start = await_gpu_start,
                                                   .leave_gpu_start = leave_gpu_start,
                                                   .write_open_ranges = write_open_ranges};

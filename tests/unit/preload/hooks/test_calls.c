@@ -67,13 +67,7 @@ static bool expect_peers(void)
     return ++peers_expected == 1;
 }
 
-static const struct gv_gpu_module *no_gpu_module(void)
-{
-    return NULL;
-}
-
-const struct gv_process_steps gv_process_steps = {.gpu_module = no_gpu_module,
-                                                  .attach = attach,
+const struct gv_process_steps gv_process_steps = {.attach = attach,
                                                   .expect_peers = expect_peers,
                                                   .note_driver = do_nothing,
                                                   .note_environment = do_nothing,

@@ -36,15 +36,8 @@ static void write_open_ranges(struct gv_thread *thread)
     (void)thread;
 }
 
-static const struct gv_gpu_module *no_gpu_module(void)
-{
-    return NULL;
-}
-
-const struct gv_process_steps gv_process_steps = {.gpu_module = no_gpu_module,
-                                                  .attach = attach,
-                                                  .leave_gpu_start = leave_gpu_start,
-                                                  .write_open_ranges = write_open_ranges};
+const struct gv_process_steps gv_process_steps = {
+    .attach = attach, .leave_gpu_start = leave_gpu_start, .write_open_ranges = write_open_ranges};
 
 uint32_t gv_stacks_write_function(struct gv_thread *thread, uintptr_t function)
 {

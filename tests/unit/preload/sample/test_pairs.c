@@ -25,15 +25,8 @@ static void do_nothing(struct gv_thread *thread)
     (void)thread;
 }
 
-static const struct gv_gpu_module *no_gpu_module(void)
-{
-    return NULL;
-}
-
-const struct gv_process_steps gv_process_steps = {.gpu_module = no_gpu_module,
-                                                  .attach = attach,
-                                                  .leave_gpu_start = do_nothing,
-                                                  .write_open_ranges = do_nothing};
+const struct gv_process_steps gv_process_steps = {
+    .attach = attach, .leave_gpu_start = do_nothing, .write_open_ranges = do_nothing};
 
 /* ---- a driver ---- */
 
