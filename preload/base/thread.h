@@ -133,7 +133,14 @@ static inline void gv_thread_publish(struct gv_thread *thread)
                           memory_order_release);
 }
 
-/* Writes one record of the current group. False: there is no room. */
+/*
+ * Writes one record of the current group. False: there is no room.
+ *
+ * What is written around many calls is made in its place instead, between reserve and publish. A
+ * record that was just put together on the stack is copied by loads wider than its fields, which
+ * wait until the processor has stored these, and so for all that the driver stored before: its
+ * write to the GPU takes long.
+ */
 static inline bool gv_thread_write(struct gv_thread *thread, enum gv_spool_room room,
                                    const union gv_record *record)
 {

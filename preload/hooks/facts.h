@@ -13,10 +13,13 @@
 #include <stdint.h>
 
 struct gv_call {
-    uintptr_t caller;     /* where it returns to */
-    uint64_t start_ns;    /* of an outermost call, and of one that loads code */
+    uintptr_t caller;  /* where it returns to */
+    uint64_t start_ns; /* of an outermost call, and of one that loads code */
+    uint32_t kernel;   /* LAUNCH: the kernel's number, if known before the call */
+    /* Not beside `correlation`, as it is in the record: both would be copied by one load, which had
+     * to wait until the processor has stored the latter, and so all that the driver stored before:
+     * a write to the GPU takes long. */
     uint32_t depth;       /* number of hooked calls around this one */
-    uint32_t kernel;      /* LAUNCH: the kernel's number, if known before the call */
     uint32_t correlation; /* CUPTI's; for a nested call, the outermost one's until then */
     bool is_own_work;     /* from its begin to its end (preload/base/own_work.h) */
     uint16_t api;

@@ -82,19 +82,24 @@ static void give_back(struct cell *cell)
 /* No call of CUDA is allowed in it. */
 static void write_run(const struct cell *cell, uint64_t start_ns, uint64_t end_ns)
 {
-    const union gv_record record = {.host = {.head = {.kind = GV_RECORD_HOST_FUNCTION},
-                                             .number = cell->number,
-                                             .start_ns = start_ns,
-                                             .duration_ns = end_ns - start_ns}};
     struct gv_thread *thread = &gv_thread;
+    union gv_record *record;
 
     /* A forked child may return here. */
     if (cell->token != gv_process_token_now() ||
         (!gv_thread_is_live(thread) && !gv_thread_join(thread)))
         return;
     bool inside = gv_thread_begin_group(thread);
-    if (inside || !gv_thread_write(thread, GV_ROOM_WORK, &record))
+    record = inside ? NULL : gv_thread_reserve(thread, GV_ROOM_WORK);
+    if (record) {
+        record->host = (struct gv_record_host){.head = {.kind = GV_RECORD_HOST_FUNCTION},
+                                               .number = cell->number,
+                                               .start_ns = start_ns,
+                                               .duration_ns = end_ns - start_ns};
+        gv_thread_publish(thread);
+    } else {
         count_lost();
+    }
     gv_thread_end_group(thread, inside);
 }
 
@@ -190,12 +195,18 @@ void gv_host_function_unwrap(struct gv_facts *facts, void *data)
 
 void gv_host_function_write_launch(struct gv_thread *thread, const struct gv_facts *facts)
 {
-    const union gv_record record = {
-        .host = {.head = {.kind = GV_RECORD_HOST_LAUNCH, .flags = GV_RECORD_MORE},
-                 .number = facts->made,
-                 .start_ns = thread->outer_start_ns,
-                 .stack = gv_stacks_write_function(thread, (uintptr_t)facts->owner)}};
+    uint32_t stack = gv_stacks_write_function(thread, (uintptr_t)facts->owner);
+    union gv_record *record = gv_thread_reserve(thread, GV_ROOM_WORK);
 
-    if (!gv_thread_write(thread, GV_ROOM_WORK, &record))
+    if (!record) {
         count_lost();
+        return;
+    }
+    record->host = (struct gv_record_host){
+        .head = {.kind = GV_RECORD_HOST_LAUNCH, .flags = GV_RECORD_MORE},
+        .number = facts->made,
+        .start_ns = thread->outer_start_ns,
+        .stack = stack,
+    };
+    gv_thread_publish(thread);
 }

@@ -78,19 +78,22 @@ static bool write_range(struct gv_thread *thread, struct gv_record_range *range,
 static bool write_end(struct gv_thread *thread, enum gv_range_kind kind, uint32_t domain,
                       uint64_t id)
 {
-    const union gv_record record = {
-        .range_end = {.head = {.kind = GV_RECORD_RANGE_END, .result = (int32_t)kind},
-                      .at_ns = gv_clock_now_ns(),
-                      .id = id,
-                      .domain = domain,
-                      .missed = mine.missed}};
+    uint64_t at_ns = gv_clock_now_ns();
     bool inside = gv_thread_begin_group(thread);
-    bool written = !inside && gv_thread_write(thread, GV_ROOM_WORK, &record);
+    union gv_record *record = inside ? NULL : gv_thread_reserve(thread, GV_ROOM_WORK);
 
-    gv_thread_end_group(thread, inside);
-    if (written)
+    if (record) {
+        record->range_end = (struct gv_record_range_end){
+            .head = {.kind = GV_RECORD_RANGE_END, .result = (int32_t)kind},
+            .at_ns = at_ns,
+            .id = id,
+            .domain = domain,
+            .missed = mine.missed};
+        gv_thread_publish(thread);
         mine.missed = 0;
-    return written;
+    }
+    gv_thread_end_group(thread, inside);
+    return record != NULL;
 }
 
 /* ---- before the process records ---- */

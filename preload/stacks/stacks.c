@@ -165,14 +165,17 @@ static void write_new(struct gv_thread *thread, uint32_t number, uintptr_t funct
 /* The call has the last stack of a site. */
 static void write_representative(struct gv_thread *thread, uint32_t site)
 {
-    union gv_record record = {.stack = {.head = {.kind = GV_RECORD_STACK_OF_CALL,
-                                                 .flags = GV_RECORD_MORE | GV_RECORD_REPRESENTS},
-                                        .call_start_ns = thread->outer_start_ns,
-                                        .site = site}};
+    union gv_record *record;
 
     gv_own_cost_spare(gv_process.spool.header->own_cost, GV_OWN_COST_STACKS);
-    if (site)
-        gv_thread_write(thread, GV_ROOM_CODE, &record);
+    record = site ? gv_thread_reserve(thread, GV_ROOM_CODE) : NULL;
+    if (!record)
+        return;
+    record->stack = (struct gv_record_stack){
+        .head = {.kind = GV_RECORD_STACK_OF_CALL, .flags = GV_RECORD_MORE | GV_RECORD_REPRESENTS},
+        .call_start_ns = thread->outer_start_ns,
+        .site = site};
+    gv_thread_publish(thread);
 }
 
 /* The call has its own. `native`: its site; 0: any. False: there is no room for a copy. */
