@@ -121,7 +121,8 @@ enum gv_call_traits {
         (GV_GPU_WORK_##work != GV_GPU_WORK_NONE || GV_CLASS_##class == GV_CLASS_SYNC ||            \
                  GV_CLASS_##class == GV_CLASS_ALLOC || GV_CLASS_##class == GV_CLASS_FREE ||        \
                  GV_CLASS_##class == GV_CLASS_GRAPH ||                                             \
-                 GV_KIND_##name == GV_KIND_STREAM_WAIT_EVENT || /* not queries */                  \
+                 GV_KIND_##name == GV_KIND_STREAM_WAIT_EVENT || /* not questions */                \
+                 GV_KIND_##name == GV_KIND_STREAM ||                                               \
                  (GV_CLASS_##class == GV_CLASS_STREAM &&                                           \
                   GV_STOPPED_##stopped == GV_STOPPED_FOLLOW)                                       \
              ? GV_TRAIT_SAMPLED                                                                    \

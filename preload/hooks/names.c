@@ -12,7 +12,8 @@
  * everything of an owner, nothing is ever freed, and a reader has everything in one word. PyTorch
  * registers some 60 000 host functions.
  */
-#define CELLS       (1u << 18)
+#define CELL_BITS   18
+#define CELLS       (1u << CELL_BITS)
 #define OWNERS      (1u << 16) /* at a time */
 #define MOST_PROBES 64
 
@@ -83,7 +84,11 @@ static _Atomic(const char *) *name_of(const struct cell *cell)
 
 static uint32_t hash_of(uintptr_t handle)
 {
-    return (uint32_t)(handle * UINT64_C(0x9e3779b97f4a7c15) >> 40); /* for each launch */
+    /* gv_mix() in short, for each launch. With one multiplication alone, handles at some equal
+     * distances are all in a few places. */
+    uint64_t hash = handle * UINT64_C(0x9e3779b97f4a7c15);
+
+    return (uint32_t)((hash ^ hash >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - CELL_BITS));
 }
 
 static struct cell *cell_of(uintptr_t handle, bool make)

@@ -33,7 +33,8 @@ def measure(bench, path, pairs, found):
             for kind, program in started:
                 if kind in TRACED:
                     program.ask("stop")
-            count = max(10, int(ROUND_S * 1e9 * min(1, bench.scale * 4) / started[0][1].steps(100)[2]))
+            plain = next(program for kind, program in started if kind == "plain")
+            count = max(10, int(ROUND_S * 1e9 * min(1, bench.scale * 4) / plain.steps(100)[2]))
             for _, program in started:
                 program.steps(count)
             times = {program: [] for _, program in started}
@@ -70,7 +71,7 @@ def bench_stopped(bench):
             continue
         for kind in KINDS[1:]:
             ratio, error = ratio_of(list(zip(found[kind], found["plain"])))
-            bench.found[f"{file[8:-3]}_stopped_{kind}".replace("-", "_")] = {"median": ratio, "error": error}
+            bench.found[f"{file[8:-3]}_stopped_{kind}".replace("-", "_").replace(" ", "_")] = {"median": ratio, "error": error}
             rows.append((name, kind, statistics.median(found[kind]) / 1e3, f"{ratio:.4f} +- {error:.4f}",
                          *judged(ratio, GOAL if kind in TRACED else None)[1:]))
     if rows:

@@ -33,6 +33,27 @@ static void calls_are_found_by_their_exact_names(void **state)
     }
 }
 
+/* Of what later calls need, there is a record. */
+static void what_later_calls_need_is_followed_while_stopped(void **state)
+{
+    static const struct {
+        const char *name;
+        bool skipped;
+    } rows[] = {
+        {"cuLaunchKernel", true},          {"cuGraphExecKernelNodeSetParams_v2", true},
+        {"cudaGraphNodeSetEnabled", true}, {"cuGraphInstantiateWithFlags", false},
+        {"cuGraphExecUpdate_v2", false},   {"cuFuncGetAttribute", true},
+        {"cuKernelGetFunction", false},    {"cuModuleGetFunction", false},
+        {"cudaStreamIsCapturing", true},   {"cuStreamBeginCapture_v2", false},
+        {"cuStreamCreate", false},         {"cuCtxSetCurrent", true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (gv_call_kinds[kind_of(rows[i].name)].skipped != rows[i].skipped)
+            fail_msg("%s", rows[i].name);
+}
+
 static void a_row_says_what_its_call_means(void **state)
 {
     static const struct {
@@ -241,6 +262,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_are_found_by_their_exact_names),
         cmocka_unit_test(a_row_says_what_its_call_means),
+        cmocka_unit_test(what_later_calls_need_is_followed_while_stopped),
         cmocka_unit_test(variants_of_a_call_mean_the_same),
         cmocka_unit_test(kinds_contradict_themselves_nowhere),
         cmocka_unit_test(a_call_that_the_table_lacks_is_like_its_class),

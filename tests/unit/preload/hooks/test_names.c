@@ -30,6 +30,21 @@ static void modules_that_come_and_go_need_no_more_room(void **state)
     }
 }
 
+static void handles_at_equal_distances_have_room(void **state)
+{
+    static const uintptr_t distances[] = {2480, 5456, 126976};
+    uint32_t kernel;
+
+    (void)state;
+    gv_names_add_owner(MODULE);
+    for (uintptr_t i = 0; i < 20000; i++)
+        for (unsigned k = 0; k < 3; k++) {
+            gv_names_add(0x7f1234560010u + i * distances[k], MODULE, &kernel);
+            assert_int_not_equal(kernel, 0);
+        }
+    gv_names_void_owner(MODULE);
+}
+
 static void more_handles_than_there_is_room_for_are_refused(void **state)
 {
     uint32_t kernel;
@@ -37,7 +52,7 @@ static void more_handles_than_there_is_room_for_are_refused(void **state)
 
     (void)state;
     gv_names_add_owner(MODULE);
-    for (uintptr_t i = 0; i < 280000; i++)
+    for (uintptr_t i = 0; i < 220000; i++) /* beside those of the test before */
         refused += !gv_names_add(0x7f0000000000u + i * 16, MODULE, &kernel);
     assert_true(refused > 0);
     assert_true(refused < 40000);
@@ -84,6 +99,7 @@ int main(void)
         cmocka_unit_test(a_handle_of_what_is_unknown_means_nothing_old),
         cmocka_unit_test(a_child_numbers_what_is_registered_anew),
         cmocka_unit_test(modules_that_come_and_go_need_no_more_room),
+        cmocka_unit_test(handles_at_equal_distances_have_room),
         cmocka_unit_test(more_handles_than_there_is_room_for_are_refused),
     };
 
