@@ -36,15 +36,21 @@ static bool may_replace(const char *path)
     return error == -ENODATA || (error == 0 && probe.complete);
 }
 
+static int refuse_other(const char *path)
+{
+    if (may_replace(path))
+        return 0;
+    gv_message("%s exists, and is not a finished trace of yours: it is left alone",
+               gv_shown_path(path));
+    return -EEXIST;
+}
+
 int gv_output_trace_open(struct gv_output_file *output, const char *path)
 {
     char beside[GV_TRACE_FILE_BESIDE_BYTES];
 
-    if (!may_replace(path)) {
-        gv_message("%s exists, and is not a finished trace of yours: it is left alone",
-                   gv_shown_path(path));
+    if (refuse_other(path))
         return -EEXIST;
-    }
     if (is_left_behind(path, beside)) {
         gv_message("%s belongs to another file, and would damage the new one: move it away",
                    gv_shown_path(beside));
@@ -57,5 +63,19 @@ int gv_output_trace_open(struct gv_output_file *output, const char *path)
     }
     if (error)
         gv_message("cannot write %s: %s", gv_shown_path(path), strerror(-error));
+    return error;
+}
+
+int gv_output_trace_close(struct gv_output_file *output)
+{
+    int error;
+
+    if (output->path[0] && refuse_other(output->path)) {
+        gv_output_file_drop(output);
+        return -EEXIST;
+    }
+    error = gv_output_file_close(output);
+    if (error)
+        gv_message("cannot write %s: %s", gv_shown_path(output->path), strerror(-error));
     return error;
 }

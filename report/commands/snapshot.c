@@ -276,13 +276,13 @@ static int snapshot_run(struct snapshot *snapshot, const char *path)
     }
     if (snapshot->seen_ns)
         error = snapshot_mark(snapshot);
-    if (error)
+    if (error) {
         gv_output_file_drop(&snapshot->output);
-    else
-        error = gv_output_file_close(&snapshot->output);
-    if (error)
         gv_message("cannot write %s: %s", path, strerror(-error));
-    else
+        return error;
+    }
+    error = gv_output_trace_close(&snapshot->output);
+    if (!error)
         snapshot_say(snapshot);
     return error;
 }

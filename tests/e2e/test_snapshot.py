@@ -203,6 +203,20 @@ class Snapshot(Sandbox):
         self.assertEqual(os.path.getsize(self.path(left[0])), 0)
         self.check_files("it.db", "snap.db", *left)
 
+    def test_another_file_comes_to_be_there_meanwhile(self):
+        process = self.begin()
+        collector = self.await_collector()
+        os.kill(collector, signal.SIGSTOP)
+        command = self.asking()
+        mine = self.write("snap.db", "mine")
+        os.kill(collector, signal.SIGCONT)
+        self.assertIn("left alone", command.communicate(timeout=harness.SOON_S)[1])
+        self.assertEqual(command.returncode, 3)
+        with open(mine, encoding="ascii") as file:
+            self.assertEqual(file.read(), "mine")
+        self.end(process)
+        self.check_files("it.db", "snap.db")
+
     def test_the_program_ends_meanwhile(self):
         process = self.begin()
         collector = self.await_collector()

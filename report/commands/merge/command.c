@@ -47,8 +47,8 @@ static int merge_into(const struct gv_merge_inputs *inputs, const char *path)
     error = gv_merge_make(inputs, output.part, inputs->replaced ? path : NULL);
     if (error)
         gv_output_file_drop(&output);
-    else if ((error = gv_output_file_close(&output)) != 0)
-        gv_message("cannot write %s: %s", gv_shown_path(path), strerror(-error));
+    else
+        error = gv_output_trace_close(&output);
     if (!error)
         gv_message_result("%s: %zu trace%s", gv_shown_path(path), inputs->count,
                           inputs->count == 1 ? "" : "s");

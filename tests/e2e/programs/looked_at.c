@@ -30,8 +30,10 @@ static __attribute__((noinline)) void nap(void)
 
 static __attribute__((noinline)) void compute(void)
 {
-    for (volatile unsigned long work = 0;;)
-        work++; /* HERE compute */
+    volatile unsigned long work = 0;
+
+    while (++work) /* HERE compute */
+        continue;
 }
 
 static void *have_second(void *unused)
