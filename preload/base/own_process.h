@@ -36,12 +36,13 @@ extern struct gv_process gv_process;
 #define GV_OWN_PAGE_BYTES 4096
 #endif
 
+struct gv_gpu_module;
+
 /*
  * Data of exactly one process. The Linux kernel empties these pages in a forked child, however it
  * was forked. So at its next call a child sees that the spool is not its own, and does not wait for
  * a thread that only its parent has.
  */
-struct gv_gpu_module;
 struct gv_process_own {
     /* Not 0 while it records, and unique to each recording process. */
     _Alignas(GV_OWN_PAGE_BYTES) _Atomic uint64_t token;

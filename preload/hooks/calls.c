@@ -62,6 +62,7 @@ static uint32_t kernel_number(struct gv_thread *thread, uint64_t handle)
 
 /* ---- beginning ---- */
 
+/* Each call runs through it: as a function of its own, it would save four registers more. */
 static inline __attribute__((always_inline)) void
 enter_outermost(struct gv_call *call, struct gv_thread *thread, const struct gv_facts *facts)
 {

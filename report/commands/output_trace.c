@@ -49,14 +49,15 @@ int gv_output_trace_open(struct gv_output_file *output, const char *path)
 {
     char beside[GV_TRACE_FILE_BESIDE_BYTES];
 
-    if (refuse_other(path))
-        return -EEXIST;
+    int error = refuse_other(path);
+    if (error)
+        return error;
     if (is_left_behind(path, beside)) {
         gv_message("%s belongs to another file, and would damage the new one: move it away",
                    gv_shown_path(beside));
         return -EEXIST;
     }
-    int error = gv_output_file_open(output, path, 0600);
+    error = gv_output_file_open(output, path, 0600);
     if (!error && fchmod(fileno(output->out), 0600) < 0) {
         error = -errno;
         gv_output_file_drop(output);
@@ -68,11 +69,11 @@ int gv_output_trace_open(struct gv_output_file *output, const char *path)
 
 int gv_output_trace_close(struct gv_output_file *output)
 {
-    int error;
+    int error = refuse_other(output->path);
 
-    if (output->path[0] && refuse_other(output->path)) {
+    if (error) {
         gv_output_file_drop(output);
-        return -EEXIST;
+        return error;
     }
     error = gv_output_file_close(output);
     if (error)

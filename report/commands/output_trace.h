@@ -8,7 +8,7 @@
 
 #include "report/show/output_file.h"
 
-/* The file has mode 0600. 0; or -errno after a message. */
+/* The file has mode 0600; it is not the standard output. 0; or -errno after a message. */
 int gv_output_trace_open(struct gv_output_file *output, const char *path);
 int gv_output_trace_close(struct gv_output_file *output);
 
