@@ -2,6 +2,7 @@
 
 #include "preload/base/budget.h"
 #include "preload/base/clock.h"
+#include "preload/base/hot.h"
 #include "preload/base/lazy_memory.h"
 #include "preload/base/own_thread.h"
 #include "preload/base/own_work.h"
@@ -72,7 +73,7 @@ struct ring {
     bool knows_empty;
 };
 
-_Atomic uint32_t gv_pairs_are_on;
+GV_HOT _Atomic uint32_t gv_pairs_are_on;
 
 static void *_Atomic ring_memory;
 /* By slot, as threads come and go; the last one is for all that have none. */

@@ -49,9 +49,12 @@ static void a_launch_while_a_context_goes_is_not_of_another_kernel(void **state)
     (void)state;
     GV_STEP_NEEDS_X86;
     wrong = lost = 0;
-    for (lost_at = 1; lost_at < 200; lost_at++) {
+    for (unsigned i = 2; i < 400; i++) {
+        lost_at = i / 2;
         gv_names_add_owner(MODULE);
         gv_names_add(KERNEL, MODULE, &number);
+        if (i % 2) /* it was launched before */
+            gv_names_find(KERNEL);
         gv_step_through(launch, lose_a_context);
     }
     assert_true(lost > 20);

@@ -93,11 +93,37 @@ static void a_handle_of_what_is_unknown_means_nothing_old(void **state)
     gv_names_void_loaded();
 }
 
+/* More of them than launches look for first. */
+static void what_was_found_lately_ends_with_its_module(void **state)
+{
+    static uint32_t kernels[5000];
+    const int count = sizeof kernels / sizeof kernels[0];
+    uint32_t before = 0;
+
+    (void)state;
+    for (int round = 0; round < 3; round++) {
+        gv_names_add_owner(MODULE);
+        for (int i = 0; i < count; i++)
+            assert_true(gv_names_add(FIRST + (uintptr_t)i * 16, MODULE, &kernels[i]));
+        assert_true(kernels[0] > before);
+        before = kernels[count - 1];
+        for (int i = 0; i < 4 * count; i++) { /* each twice in a row */
+            int k = i / 2 % count;
+
+            assert_int_equal(gv_names_find(FIRST + (uintptr_t)k * 16).kernel, kernels[k]);
+        }
+        gv_names_void_owner(MODULE);
+        for (int i = 0; i < count; i++)
+            assert_int_equal(gv_names_find(FIRST + (uintptr_t)i * 16).kernel, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_handle_of_what_is_unknown_means_nothing_old),
         cmocka_unit_test(a_child_numbers_what_is_registered_anew),
+        cmocka_unit_test(what_was_found_lately_ends_with_its_module),
         cmocka_unit_test(modules_that_come_and_go_need_no_more_room),
         cmocka_unit_test(handles_at_equal_distances_have_room),
         cmocka_unit_test(more_handles_than_there_is_room_for_are_refused),
