@@ -625,8 +625,9 @@ struct gv_spool_slot {
     _Atomic uint64_t detail; /* kernel number for a launch; 0: unknown */
     _Atomic uint64_t stream;
     _Atomic uint64_t comm[GV_SPOOL_COMM_BYTES / sizeof(uint64_t)]; /* text */
-    _Atomic uint64_t unrecorded; /* [w] quick query-only calls of all its threads: no records */
-    uint64_t reserved[8];
+    _Atomic uint64_t unrecorded;    /* [w] quick query-only calls of all its threads: no records */
+    _Atomic uint64_t stacks_spared; /* [w] calls of all its threads that share an earlier one's */
+    uint64_t reserved[7];
 };
 
 /*

@@ -610,6 +610,15 @@ uint64_t gv_spool_reader_unrecorded(const struct gv_spool_reader *reader)
     return count;
 }
 
+uint64_t gv_spool_reader_stacks_spared(const struct gv_spool_reader *reader)
+{
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < reader->slots_count; i++)
+        count += atomic_load_explicit(&reader_slot(reader, i)->stacks_spared, memory_order_relaxed);
+    return count;
+}
+
 bool gv_spool_reader_flight(const struct gv_spool_reader *reader, uint32_t index,
                             struct gv_spool_flight *flight)
 {

@@ -208,6 +208,8 @@ void gv_spool_reader_free_stack(const struct gv_spool_reader *reader, uint32_t c
 
 /* Quick questions of all threads, which left no record. */
 uint64_t gv_spool_reader_unrecorded(const struct gv_spool_reader *reader);
+/* Calls of all threads that share the stack of an earlier one. */
+uint64_t gv_spool_reader_stacks_spared(const struct gv_spool_reader *reader);
 
 /* Tells the process that everything that it published before its latest end is in the trace.
  * Pass a status that was read before the records. A later end needs another call. */

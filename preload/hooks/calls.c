@@ -560,7 +560,7 @@ static bool is_stack_wanted(const struct gv_call *call, int32_t result, uint64_t
         return true;
     if (facts->what >= GV_FACT_STACK || gv_thread.adds_node ||
         (allocates && (is_failure(call, result) || is_much(call, facts))))
-        return gv_stacks_possible();
+        return gv_stacks_are_on();
     return is_failure(call, result) && gv_stacks_wanted_of_failed(call->api);
 }
 

@@ -162,12 +162,15 @@ static void write_new(struct gv_thread *thread, uint32_t number, uintptr_t funct
     }
 }
 
-/* The call has the last stack of a site. */
+/* The call has the last stack of a site; 0: it has none. Counted without
+ * a lock, which would wait until the processor has stored what the driver wrote: only this thread
+ * writes there. */
 static void write_representative(struct gv_thread *thread, uint32_t site)
 {
+    uint64_t spared = atomic_load_explicit(&thread->slot->stacks_spared, memory_order_relaxed);
     union gv_record *record;
 
-    gv_own_cost_spare(gv_process.spool.header->own_cost, GV_OWN_COST_STACKS);
+    atomic_store_explicit(&thread->slot->stacks_spared, spared + 1, memory_order_relaxed);
     record = site ? gv_thread_reserve(thread, GV_ROOM_CODE) : NULL;
     if (!record)
         return;
@@ -236,11 +239,12 @@ static bool can_take(struct gv_thread *thread)
     return !gv_process.forked && has_room(thread);
 }
 
-bool gv_stacks_possible(void)
+/* Whether a call of this thread can get one. */
+static bool is_possible(void)
 {
     bool can;
 
-    if (gv_stacks_least_ns == UINT64_MAX)
+    if (!gv_stacks_are_on())
         return false;
     int saved_errno = gv_own_work_begin();
     can = can_take(&gv_thread);
@@ -253,7 +257,7 @@ bool gv_stacks_wanted_of_failed(unsigned api)
     if (api >= GV_API_COUNT ||
         atomic_load_explicit(&failures[api], memory_order_relaxed) >= GV_STACKS_OF_FAILED)
         return false;
-    return gv_stacks_possible() &&
+    return is_possible() &&
            atomic_fetch_add_explicit(&failures[api], 1, memory_order_relaxed) < GV_STACKS_OF_FAILED;
 }
 
@@ -333,7 +337,7 @@ bool gv_stacks_wanted_of_first(struct gv_thread *thread, const struct gv_stack_s
     return thread->stacks.left_ns > -GV_STACKS_FIRST_LATER_NS &&
            !gv_known_is_full(&gv_stack_sites) &&
            !gv_known_find(&gv_stack_sites, gv_stack_site_hash(thread, site), false, &is_new) &&
-           gv_stacks_possible();
+           is_possible();
 }
 
 void gv_stacks_write(struct gv_thread *thread, const struct gv_stack_site *site, uint32_t one_of)
@@ -353,16 +357,18 @@ void gv_stacks_write(struct gv_thread *thread, const struct gv_stack_site *site,
 
 uint32_t gv_stacks_write_function(struct gv_thread *thread, uintptr_t function)
 {
-    uint32_t number;
+    uint32_t number = 0;
     bool is_new;
 
-    if (!gv_stacks_possible())
+    if (!gv_stacks_are_on())
         return 0;
     int saved_errno = gv_own_work_begin();
-    gv_stack_objects_look();
-    number = number_of(gv_mix(1, function), &is_new);
-    if (is_new)
-        write_new(thread, number, function, NULL, 0);
+    if (can_take(thread)) {
+        gv_stack_objects_look();
+        number = number_of(gv_mix(1, function), &is_new);
+        if (is_new)
+            write_new(thread, number, function, NULL, 0);
+    }
     gv_own_work_end(saved_errno);
     return number;
 }

@@ -26,8 +26,10 @@ static inline bool gv_stacks_wanted(uint64_t duration_ns)
     return duration_ns >= gv_stacks_least_ns;
 }
 
-/* Whether a call of this thread can get one. */
-bool gv_stacks_possible(void);
+static inline bool gv_stacks_are_on(void)
+{
+    return gv_stacks_least_ns != UINT64_MAX;
+}
 
 /* Whether a failed call of this thread gets one, however short it was: the first few failures of
  * each function do, of those made when a stack can be taken. */

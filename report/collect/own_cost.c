@@ -153,6 +153,8 @@ int gv_process_cost_store(struct gv_process_cost *cost, const struct gv_spool_st
             counts = (struct gv_own_cost_counts){
                 .count = unrecorded,
                 .total_ns = (uint64_t)whole((double)unrecorded * cost->hook_ns)};
+        if (i == GV_OWN_COST_STACKS)
+            counts.spared += gv_spool_reader_stacks_spared(cost->reader);
         if (!cost->stored || memcmp(&counts, known, sizeof(counts)) != 0)
             error = cost_set(cost, (enum gv_own_cost)i, &counts);
         *known = counts;

@@ -175,11 +175,6 @@ void gv_loads_write_unload(struct gv_thread *thread, const struct gv_facts *fact
     write_kind(thread, GV_RECORD_UNLOAD, facts->owner);
 }
 
-bool gv_stacks_possible(void)
-{
-    return true;
-}
-
 void gv_host_function_write_launch(struct gv_thread *thread, const struct gv_facts *facts)
 {
     write_kind(thread, GV_RECORD_HOST_LAUNCH, facts->made);
