@@ -58,6 +58,8 @@ struct gv_collector {
     int64_t failing_since_ms;
     int64_t alone_since_ms; /* no process can still record */
     int64_t pause_ms;       /* until the next pass */
+    uint32_t bell;          /* the doorbell before the last pass */
+    uint64_t seen_ns;       /* the trace has everything from before */
 };
 
 static int64_t collector_now_ms(void)
@@ -286,9 +288,13 @@ static int collector_drain(struct gv_collector *collector)
         uint64_t seen_ns = gv_clock_read(&collector->session->clock);
         int error = gv_drain_find(drain);
 
+        drain->is_asked = bell != collector->bell || !root_lives;
+        collector->bell = bell;
         atomic_store(&collector->session->crowded, drain->unopened > 0);
         if (!error)
             error = gv_drain_pass(drain, &stored, &exiting);
+        if (!error && !drain->put_off)
+            collector->seen_ns = seen_ns;
         if (!error)
             error = gv_watchdog_look(&collector->watchdog, drain);
         if (!error)
@@ -319,7 +325,7 @@ static int collector_drain(struct gv_collector *collector)
         /* A process that ends waits for us. */
         bool copying = exiting == 0 && drain->writing &&
                        gv_snapshot_work(&drain->snapshot, collector->session,
-                                        drain->database.handle, drain->path, seen_ns);
+                                        drain->database.handle, drain->path, collector->seen_ns);
         int64_t pause_ms = collector_pause_ms(collector, stored,
                                               exiting || !root_lives || collector->zombie_since_ms);
         if (gv_running_stack_let_go())

@@ -262,6 +262,9 @@ void gv_drain_note_root(struct gv_drain *drain, const struct gv_session_file *se
 
 /* Records per transaction: enough to be fast, few enough to return memory soon. */
 #define GV_DRAIN_BATCH 32768u
+/* Looks at an idle process are stored this seldom: in each pass, they wrote 1 MB a second. The
+ * session's page has no use for older ones (live_idle.c). */
+#define GV_DRAIN_LOOKS_NS UINT64_C(800000000)
 /* How often it looks how much memory there is for spools. */
 #define GV_DRAIN_SHARE_NS UINT64_C(1000000000)
 
@@ -587,6 +590,14 @@ static int store_batch(struct gv_drain *drain, struct gv_drain_spool *spool, boo
 static int drain_spool(struct gv_drain *drain, struct gv_drain_spool *spool, bool gone,
                        size_t *stored, size_t *exiting);
 
+static bool can_be_put_off(const struct gv_drain *drain, const struct gv_drain_spool *spool,
+                           const struct gv_spool_status *status)
+{
+    return !drain->is_asked && !status->exiting && spool->stored_ns &&
+           gv_monotonic_ns() - spool->stored_ns < GV_DRAIN_LOOKS_NS &&
+           !gv_ingest_has_news(&spool->ingest);
+}
+
 /* Those that wait for their own records do not wait for another process's as well. */
 static int serve_ending(struct gv_drain *drain, size_t *stored, size_t *exiting)
 {
@@ -613,6 +624,11 @@ static int drain_spool(struct gv_drain *drain, struct gv_drain_spool *spool, boo
     gv_spool_reader_status(&spool->reader, &status);
     if (!error)
         error = gv_ingest_scan(&spool->ingest);
+    if (!error && !gone && can_be_put_off(drain, spool, &status)) {
+        drain->put_off = true;
+        return 0;
+    }
+    spool->stored_ns = gv_monotonic_ns();
     spool->draining = true;
     while (!error && !done) {
         error = store_batch(drain, spool, gone, &done, stored);
@@ -670,6 +686,7 @@ int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting)
     int error = is_gone(drain) ? -ESTALE : 0;
 
     *stored = *exiting = 0;
+    drain->put_off = false;
     share_room(drain);
     for (size_t i = drain->count; i-- > 0 && !error;) {
         struct gv_drain_spool *spool = drain->spools[i];

@@ -17,10 +17,11 @@ struct gv_drain_spool {
     char name[NAME_MAX + 1];
     struct gv_spool_reader reader;
     struct gv_ingest ingest;
-    bool ingesting; /* `ingest` is open */
-    bool draining;  /* its records are being stored */
-    bool ended;     /* its end is in the trace */
-    bool as_dying;  /* as killed by its own signal */
+    bool ingesting;     /* `ingest` is open */
+    bool draining;      /* its records are being stored */
+    bool ended;         /* its end is in the trace */
+    bool as_dying;      /* as killed by its own signal */
+    uint64_t stored_ns; /* when its records were stored last; 0: never */
     uint32_t pid;
     uint64_t process_start_ticks;
     uint64_t attached_ns;
@@ -55,6 +56,8 @@ struct gv_drain {
     size_t unfinished;  /* spools that a process is still making */
     uint64_t shared_ns; /* when it last looked how much memory there is */
     size_t unopened;    /* spools for which there is no descriptor now */
+    bool is_asked;      /* set before a pass: somebody wants all that there is */
+    bool put_off;       /* by the last pass: what looks found at an idle process */
 };
 
 /* Before anything else. */
@@ -67,10 +70,10 @@ void gv_drain_close(struct gv_drain *drain);
 /* Looks for new spools. */
 int gv_drain_find(struct gv_drain *drain);
 
-/* Stores everything available, and ends processes that are gone: removes their spools. Makes the
- * trace when there is a first spool. *stored: records; *exiting: processes that wait for their
- * end. After an error everything stored is whole, and the next pass starts anew. -ESTALE: the
- * trace was removed, moved or replaced while it was written; no pass will succeed. */
+/* Stores everything available, but see put_off, and ends processes that are gone: removes their
+ * spools. Makes the trace when there is a first spool. *stored: records; *exiting: processes that
+ * wait for their end. After an error everything stored is whole, and the next pass starts anew.
+ * -ESTALE: the trace was removed, moved or replaced while it was written; no pass will succeed. */
 int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting);
 
 /* Between passes: sees that the trace stays as short as GPUVERIFY_KEEP says. `now_ns`: since the

@@ -106,6 +106,24 @@ int gv_ingest_scan(struct gv_ingest *ingest)
     return gv_ingest_threads_forget(ingest);
 }
 
+bool gv_ingest_has_news(const struct gv_ingest *ingest)
+{
+    for (size_t i = 0; i < ingest->view_count; i++) {
+        const struct gv_spool_view *view = &ingest->views[i];
+        const struct gv_key key = {.part = {view->thread}};
+        int64_t place = gv_key_map_find(&ingest->threads, &key);
+        bool closed;
+        uint32_t published = gv_spool_reader_published(ingest->reader, view->index, &closed);
+
+        if (closed || place == 0)
+            return true;
+        if (view->thread != GV_SPOOL_IDLE_THREAD &&
+            view->first_record + published != ingest->thread_list[place - 1].position)
+            return true;
+    }
+    return false;
+}
+
 static int keep_segment(struct gv_ingest_segments *segments, uint32_t index)
 {
     int error =

@@ -20,6 +20,9 @@ void gv_ingest_close(struct gv_ingest *ingest);
 
 /* Finds the segments to read. Needs no transaction. */
 int gv_ingest_scan(struct gv_ingest *ingest);
+/* Whether one of the program's threads has written what the scan found, or the thread that looks at
+ * them has filled a segment. */
+bool gv_ingest_has_news(const struct gv_ingest *ingest);
 /* Stores about `limit` records of them. *done: the scan is finished. With `final`, for an ended
  * process, incomplete groups are stored too. Adds to *stored. */
 int gv_ingest_step(struct gv_ingest *ingest, size_t limit, bool final, bool *done, size_t *stored);

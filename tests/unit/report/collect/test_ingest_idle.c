@@ -19,12 +19,17 @@
 #define LOOKER  2 /* the one that looks at it */
 #define TID     (1000 + PROGRAM)
 
-static void drain_all(void)
+static void drain_all_now(void)
 {
-    open_drain(0);
     pass();
     assert_int_equal(gv_drain_finish(&drain), 0);
     gv_drain_close(&drain);
+}
+
+static void drain_all(void)
+{
+    open_drain(0);
+    drain_all_now();
 }
 
 /* The looker's records are those of GV_SPOOL_IDLE_THREAD. */
@@ -43,6 +48,58 @@ static union gv_record look(uint64_t at_ns, uint64_t since_ns)
                                              .delay_ns = 5,
                                              .cpu_ns = 0,
                                              .state = 'S'}};
+}
+
+static int setup_alive(void **state)
+{
+    fixture_open(&fixture);
+    fixture_spool_open(&fixture, &spool, 1, true);
+    return 0;
+}
+
+static void add_look(uint64_t at_ns)
+{
+    union gv_record sample = look(at_ns, 0);
+
+    append(&sample);
+}
+
+/* In every pass they would write 1 MB a second. */
+static void looks_at_an_idle_process_are_stored_together(void **state)
+{
+    assert_true(fixture_call(&spool, PROGRAM, FIXTURE_SYNC, 1000, 10, 0));
+    add_look(20000);
+    open_drain(0);
+    pass();
+    assert_int_equal(stored, 2);
+    add_look(40000);
+    pass();
+    assert_int_equal(stored, 0);
+    assert_true(drain.put_off);
+    add_look(60000);
+    drain.is_asked = true; /* by a snapshot, for example */
+    pass();
+    assert_int_equal(stored, 2);
+    assert_false(drain.put_off);
+    drain.is_asked = false;
+    add_look(80000);
+    assert_true(fixture_call(&spool, PROGRAM, FIXTURE_SYNC, 90000, 10, 0));
+    pass();
+    assert_int_equal(stored, 2);
+    add_look(100000);
+    pass();
+    assert_int_equal(stored, 0);
+    drain.spools[0]->stored_ns -= 2000000000;
+    pass();
+    assert_int_equal(stored, 1);
+    for (int i = 0; i < 300; i++) /* more than a segment has */
+        add_look(200000 + (uint64_t)i * 1000);
+    pass();
+    assert_true(stored >= 255);
+    add_look(900000);
+    drain.is_asked = true;
+    drain_all_now();
+    assert_int_equal(number("SELECT count(*) FROM idle_sample"), 306);
 }
 
 static void a_look_becomes_a_row(void **state)
@@ -406,6 +463,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_look_becomes_a_row, setup, teardown),
+        cmocka_unit_test_setup_teardown(looks_at_an_idle_process_are_stored_together, setup_alive,
+                                        teardown),
         cmocka_unit_test_setup_teardown(what_a_first_look_cannot_say_is_null, setup, teardown),
         cmocka_unit_test_setup_teardown(a_look_belongs_to_the_thread_that_had_its_number_then,
                                         setup, teardown),
