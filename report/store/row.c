@@ -37,6 +37,10 @@ static const bool replaced[GV_TABLE_COUNT] = {
 #include "report/store_schema_columns.inc"
 };
 
+/* The first of a batch has its id, and the others are left to SQLite: it adds them behind the last
+ * row, instead of searching for the place of each. That takes three quarters of the time. */
+#define FOLLOWING (GV_ROW_BATCH - 1)
+
 static int prepare(struct gv_database *database, enum gv_table table, size_t rows,
                    sqlite3_stmt **add)
 {
@@ -44,13 +48,12 @@ static int prepare(struct gv_database *database, enum gv_table table, size_t row
 
     sqlite3_str_appendf(sql, "INSERT %sINTO %s VALUES ", replaced[table] ? "OR REPLACE " : "",
                         tables[table].name);
-    for (size_t row = 0; row < rows; row++)
-        for (int i = 0; i < tables[table].columns; i++)
-            sqlite3_str_appendf(sql, "%s?%s",
-                                i     ? ", "
-                                : row ? ", ("
-                                      : "(",
-                                i + 1 == tables[table].columns ? ")" : "");
+    for (size_t row = 0; row < rows; row++) {
+        sqlite3_str_appendf(sql, "%s(%s", row ? ", " : "", rows == FOLLOWING ? "NULL" : "?");
+        for (int i = 1; i < tables[table].columns; i++)
+            sqlite3_str_appendall(sql, ", ?");
+        sqlite3_str_appendall(sql, ")");
+    }
     char *text = sqlite3_str_finish(sql);
     int error = text ? gv_database_compile(database->handle, text, add) : -ENOMEM;
     sqlite3_free(text);
@@ -69,30 +72,44 @@ static int bind(sqlite3_stmt *add, int parameter, const struct column *column, c
                : sqlite3_bind_int64(add, parameter, number);
 }
 
-/* As many as the statement has. */
-static int insert(struct gv_database *database, enum gv_table table, sqlite3_stmt *add,
-                  const char *rows, size_t count)
+static int insert(struct gv_database *database, enum gv_table table, const char *rows, size_t count)
 {
+    sqlite3_stmt **add = &database->adds[count == FOLLOWING][table];
+    int error = *add ? 0 : prepare(database, table, count, add);
     int result = SQLITE_OK, parameter = 1;
 
+    if (error)
+        return error;
     for (size_t row = 0; row < count; row++, rows += tables[table].bytes)
-        for (int i = 0; i < tables[table].columns && result == SQLITE_OK; i++)
-            result = bind(add, parameter++, &tables[table].column[i], rows);
+        for (int i = count == FOLLOWING; i < tables[table].columns && result == SQLITE_OK; i++)
+            result = bind(*add, parameter++, &tables[table].column[i], rows);
     if (result == SQLITE_OK)
-        result = sqlite3_step(add);
-    int error = gv_database_error(database->handle, result);
-    sqlite3_reset(add);
+        result = sqlite3_step(*add);
+    error = gv_database_error(database->handle, result);
+    sqlite3_reset(*add);
+    return error;
+}
+
+static int insert_batch(struct gv_database *database, enum gv_table table, const char *rows)
+{
+    const char *last = rows + FOLLOWING * tables[table].bytes;
+    int error = insert(database, table, rows, 1);
+
+    if (!error)
+        error = insert(database, table, rows + tables[table].bytes, FOLLOWING);
+    if (!error && sqlite3_last_insert_rowid(database->handle) !=
+                      *(const int64_t *)(last + tables[table].column[0].offset))
+        error = -EPROTO;
     return error;
 }
 
 int gv_row_add(struct gv_database *database, enum gv_table table, const void *rows, size_t count)
 {
-    const size_t together = count == GV_ROW_BATCH ? count : 1;
-    sqlite3_stmt **add = &database->adds[together > 1][table];
-    int error = *add ? 0 : prepare(database, table, together, add);
+    int error = 0;
 
-    for (size_t i = 0; i < count && !error; i += together)
-        error =
-            insert(database, table, *add, (const char *)rows + i * tables[table].bytes, together);
+    if (count == GV_ROW_BATCH)
+        return insert_batch(database, table, rows);
+    for (size_t i = 0; i < count && !error; i++)
+        error = insert(database, table, (const char *)rows + i * tables[table].bytes, 1);
     return error;
 }

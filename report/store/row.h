@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define GV_ROW_NULL  INT64_MIN
-#define GV_ROW_BATCH 16 /* rows that one statement adds: two thirds of the time of single ones */
+#define GV_ROW_BATCH 32 /* rows: half the time of single ones */
 
 /* NULL if the number is below 0. */
 static inline int64_t gv_row_known(int64_t number)
@@ -22,7 +22,8 @@ static inline int64_t gv_row_known(int64_t number)
     return number < 0 ? GV_ROW_NULL : number;
 }
 
-/* `rows`: one after the other, each a struct gv_row_TABLE. Their texts are UTF-8. */
+/* `rows`: one after the other, each a struct gv_row_TABLE. Their texts are UTF-8. A batch has
+ * consecutive ids, behind all of the table; -EPROTO: it had not. */
 int gv_row_add(struct gv_database *database, enum gv_table table, const void *rows, size_t count);
 
 #define GV_ADD(database, table, ...)                                                               \

@@ -81,7 +81,7 @@ static void die_after(size_t limit, bool commit)
 {
     struct gv_ingest ingest;
     struct gv_spool_facts *facts = malloc(sizeof(*facts));
-    int64_t next_call = commit ? 1000000 * (int64_t)limit : 1; /* ids that never come back */
+    int64_t next_call = 1000000 * (int64_t)limit; /* ids that never come back */
     bool done;
 
     assert_non_null(facts);
