@@ -626,7 +626,7 @@ struct gv_spool_slot {
     _Atomic uint64_t stream;
     _Atomic uint64_t comm[GV_SPOOL_COMM_BYTES / sizeof(uint64_t)]; /* text */
     _Atomic uint64_t unrecorded;    /* [w] quick query-only calls of all its threads: no records */
-    _Atomic uint64_t stacks_spared; /* [w] calls of all its threads that share an earlier one's */
+    _Atomic uint64_t stacks_spared; /* [w] calls of all its threads for which no stack was taken */
     uint64_t reserved[7];
 };
 

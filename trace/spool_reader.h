@@ -208,7 +208,7 @@ void gv_spool_reader_free_stack(const struct gv_spool_reader *reader, uint32_t c
 
 /* Quick questions of all threads, which left no record. */
 uint64_t gv_spool_reader_unrecorded(const struct gv_spool_reader *reader);
-/* Calls of all threads that share the stack of an earlier one. */
+/* Calls of all threads for which no stack was taken, to stay within the budget. */
 uint64_t gv_spool_reader_stacks_spared(const struct gv_spool_reader *reader);
 
 /* Tells the process that everything that it published before its latest end is in the trace.

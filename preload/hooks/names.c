@@ -44,14 +44,14 @@ static _Atomic uint32_t owners_numbered;
 static _Atomic bool full;
 
 /*
- * What launches found lately, as their cells are far apart: on a GPU machine, that they were in no
- * cache cost a launch of CuPy 0.1 us. An entry holds as long as no handle's meaning has changed
- * since. Its two words may be those of two threads: then the first does not fit the second.
+ * Kernels that launches found lately. The cells of the large table are far apart and in no cache:
+ * on a GPU machine, that cost a launch of CuPy 0.1 us. An entry is valid until some handle loses
+ * its meaning. Two threads may each write one of its words; then the two do not match.
  */
 #define LATELY_BITS 10
 static struct {
     _Atomic uint64_t sealed; /* the handle, with the other word mixed in */
-    _Atomic uint64_t known;  /* of which change << 32 | kernel */
+    _Atomic uint64_t known;  /* number of changes << 32 | kernel */
 } _Alignas(64) lately[1u << LATELY_BITS];
 GV_HOT static _Atomic uint32_t changes = 1;
 
@@ -340,7 +340,7 @@ __attribute__((noinline)) static struct gv_names_answer find_in_cell(uintptr_t h
 
 struct gv_names_answer gv_names_find(uintptr_t handle)
 {
-    /* Before it is searched for: a change in between ends the entry that is made of it. */
+    /* Read before the search: if something changes meanwhile, the new entry is invalid at once. */
     uint32_t now = atomic_load_explicit(&changes, memory_order_acquire);
     uint32_t at = hash_of(handle) >> (CELL_BITS - LATELY_BITS);
     uint64_t known = atomic_load_explicit(&lately[at].known, memory_order_relaxed);

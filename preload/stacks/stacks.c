@@ -162,9 +162,9 @@ static void write_new(struct gv_thread *thread, uint32_t number, uintptr_t funct
     }
 }
 
-/* The call has the last stack of a site; 0: it has none. Counted without
- * a lock, which would wait until the processor has stored what the driver wrote: only this thread
- * writes there. */
+/* No stack is taken for this call: it gets the last one of its site; 0: none. Counted without a
+ * locked instruction, which would wait until the processor has stored what the driver wrote: only
+ * the slot's present thread writes there. */
 static void write_representative(struct gv_thread *thread, uint32_t site)
 {
     uint64_t spared = atomic_load_explicit(&thread->slot->stacks_spared, memory_order_relaxed);

@@ -59,7 +59,7 @@ struct gv_collector {
     int64_t alone_since_ms; /* no process can still record */
     int64_t pause_ms;       /* until the next pass */
     uint32_t bell;          /* the doorbell before the last pass */
-    uint64_t seen_ns;       /* the trace has everything from before */
+    uint64_t seen_ns;       /* everything from before is in the trace */
 };
 
 static int64_t collector_now_ms(void)

@@ -262,8 +262,8 @@ void gv_drain_note_root(struct gv_drain *drain, const struct gv_session_file *se
 
 /* Records per transaction: enough to be fast, few enough to return memory soon. */
 #define GV_DRAIN_BATCH 32768u
-/* Looks at an idle process are stored this seldom: in each pass, they wrote 1 MB a second. The
- * session's page has no use for older ones (live_idle.c). */
+/* Looks at an idle process are stored at most this often: stored in each pass, they wrote 0.5 MB a
+ * second to the disk. Not longer, because `top` does not show older looks (live_idle.c). */
 #define GV_DRAIN_LOOKS_NS UINT64_C(800000000)
 /* How often it looks how much memory there is for spools. */
 #define GV_DRAIN_SHARE_NS UINT64_C(1000000000)

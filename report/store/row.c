@@ -37,8 +37,8 @@ static const bool replaced[GV_TABLE_COUNT] = {
 #include "report/store_schema_columns.inc"
 };
 
-/* The first of a batch has its id, and the others are left to SQLite: it adds them behind the last
- * row, instead of searching for the place of each. That takes three quarters of the time. */
+/* Only the first row of a batch is given its id. SQLite numbers the others and appends them,
+ * instead of searching for the place of each: a quarter less time. */
 #define FOLLOWING (GV_ROW_BATCH - 1)
 
 static int prepare(struct gv_database *database, enum gv_table table, size_t rows,

@@ -53,7 +53,7 @@ static void a_launch_while_a_context_goes_is_not_of_another_kernel(void **state)
         lost_at = i / 2;
         gv_names_add_owner(MODULE);
         gv_names_add(KERNEL, MODULE, &number);
-        if (i % 2) /* it was launched before */
+        if (i % 2) /* so that the small table has it */
             gv_names_find(KERNEL);
         gv_step_through(launch, lose_a_context);
     }

@@ -93,7 +93,7 @@ static void a_handle_of_what_is_unknown_means_nothing_old(void **state)
     gv_names_void_loaded();
 }
 
-/* More of them than launches look for first. */
+/* More kernels than the small table has entries. */
 static void what_was_found_lately_ends_with_its_module(void **state)
 {
     static uint32_t kernels[5000];

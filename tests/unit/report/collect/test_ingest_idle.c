@@ -64,7 +64,7 @@ static void add_look(uint64_t at_ns)
     append(&sample);
 }
 
-/* In every pass they would write 1 MB a second. */
+/* In every pass, they would write 0.5 MB a second to the disk. */
 static void looks_at_an_idle_process_are_stored_together(void **state)
 {
     assert_true(fixture_call(&spool, PROGRAM, FIXTURE_SYNC, 1000, 10, 0));
@@ -92,7 +92,7 @@ static void looks_at_an_idle_process_are_stored_together(void **state)
     drain.spools[0]->stored_ns -= 2000000000;
     pass();
     assert_int_equal(stored, 1);
-    for (int i = 0; i < 300; i++) /* more than a segment has */
+    for (int i = 0; i < 300; i++) /* more than a segment holds */
         add_look(200000 + (uint64_t)i * 1000);
     pass();
     assert_true(stored >= 255);
