@@ -601,6 +601,12 @@ void gv_spool_reader_free_stack(const struct gv_spool_reader *reader, uint32_t c
     gv_stack_ring_free(&reader_header(reader)->stacks, chunk, gv_stack_ring_chunks(bytes));
 }
 
+bool gv_spool_reader_has_idle_stacks(const struct gv_spool_reader *reader)
+{
+    return atomic_load_explicit(&reader_header(reader)->stacks.used[GV_STACK_WORD_OF_IDLE],
+                                memory_order_relaxed) != 0;
+}
+
 uint64_t gv_spool_reader_unrecorded(const struct gv_spool_reader *reader)
 {
     uint64_t count = 0;

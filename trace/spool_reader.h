@@ -206,6 +206,9 @@ bool gv_spool_reader_stack(const struct gv_spool_reader *reader, uint32_t chunk,
 void gv_spool_reader_free_stack(const struct gv_spool_reader *reader, uint32_t chunk,
                                 uint64_t serial);
 
+/* Whether copies of other threads' stacks wait to be read. */
+bool gv_spool_reader_has_idle_stacks(const struct gv_spool_reader *reader);
+
 /* Quick questions of all threads, which left no record. */
 uint64_t gv_spool_reader_unrecorded(const struct gv_spool_reader *reader);
 /* Calls of all threads for which no stack was taken, to stay within the budget. */

@@ -131,10 +131,12 @@ static struct cell *cell_of(uintptr_t handle, bool make)
     return NULL;
 }
 
+/* Always a change: if it meant nothing before, another thread may have ended its meaning, and not
+ * noted that yet. */
 static void set_meaning(struct cell *cell, uint64_t meaning)
 {
-    if (atomic_exchange(&cell->meaning, meaning))
-        note_change();
+    atomic_store(&cell->meaning, meaning);
+    note_change();
 }
 
 /* ---- owners ---- */

@@ -59,7 +59,6 @@ struct gv_collector {
     int64_t alone_since_ms; /* no process can still record */
     int64_t pause_ms;       /* until the next pass */
     uint32_t bell;          /* the doorbell before the last pass */
-    uint64_t seen_ns;       /* everything from before is in the trace */
 };
 
 static int64_t collector_now_ms(void)
@@ -288,13 +287,11 @@ static int collector_drain(struct gv_collector *collector)
         uint64_t seen_ns = gv_clock_read(&collector->session->clock);
         int error = gv_drain_find(drain);
 
-        drain->is_asked = bell != collector->bell || !root_lives;
-        collector->bell = bell;
+        drain->is_asked =
+            bell != collector->bell || gv_snapshot_is_wanted(&drain->snapshot, collector->session);
         atomic_store(&collector->session->crowded, drain->unopened > 0);
         if (!error)
             error = gv_drain_pass(drain, &stored, &exiting);
-        if (!error && !drain->put_off)
-            collector->seen_ns = seen_ns;
         if (!error)
             error = gv_watchdog_look(&collector->watchdog, drain);
         if (!error)
@@ -311,6 +308,7 @@ static int collector_drain(struct gv_collector *collector)
         }
         atomic_store(&collector->session->trace_error, 0);
         collector->failing_since_ms = collector->alone_since_ms = 0;
+        collector->bell = bell;
         /* A process of the session that collects orphans, or a tracer in it, may wait for us. */
         if (drain->count == 0 &&
             (!root_lives || gv_waiters_are_below(collector->session->root_pid)) &&
@@ -319,13 +317,14 @@ static int collector_drain(struct gv_collector *collector)
         if (exiting == 0 && collector_only_waiters_are_left(collector))
             return COLLECTOR_LEAVES;
         /* A zombie root still exists. */
-        if (drain->driver_known && exiting == 0 && root_lives && !drain->complete)
+        if (drain->driver_known && exiting == 0 && root_lives && !drain->complete &&
+            !drain->put_off)
             gv_samples_take(&collector->samples, &drain->database,
                             collector->session->clock.epoch_ns);
         /* A process that ends waits for us. */
         bool copying = exiting == 0 && drain->writing &&
                        gv_snapshot_work(&drain->snapshot, collector->session,
-                                        drain->database.handle, drain->path, collector->seen_ns);
+                                        drain->database.handle, drain->path, seen_ns);
         int64_t pause_ms = collector_pause_ms(collector, stored,
                                               exiting || !root_lives || collector->zombie_since_ms);
         if (gv_running_stack_let_go())

@@ -263,8 +263,9 @@ void gv_drain_note_root(struct gv_drain *drain, const struct gv_session_file *se
 /* Records per transaction: enough to be fast, few enough to return memory soon. */
 #define GV_DRAIN_BATCH 32768u
 /* Looks at an idle process are stored at most this often: stored in each pass, they wrote 0.5 MB a
- * second to the disk. Not longer, because `top` does not show older looks (live_idle.c). */
-#define GV_DRAIN_LOOKS_NS UINT64_C(800000000)
+ * second to the disk. With the next pass, the page and the look itself, it must be less than `top`
+ * takes for fresh (DRAW_FRESH_NS). */
+#define GV_DRAIN_LOOKS_NS UINT64_C(300000000)
 /* How often it looks how much memory there is for spools. */
 #define GV_DRAIN_SHARE_NS UINT64_C(1000000000)
 
@@ -296,6 +297,7 @@ static void stop_writing(struct gv_drain *drain)
         if (drain->spools[i]->ingesting)
             gv_ingest_close(&drain->spools[i]->ingest);
         drain->spools[i]->ingesting = drain->spools[i]->ended = false;
+        drain->spools[i]->stored_ns = 0;
     }
     gv_snapshot_stop(&drain->snapshot);
     if (drain->live)
@@ -702,6 +704,7 @@ int gv_drain_pass(struct gv_drain *drain, size_t *stored, size_t *exiting)
         if (!error && gone)
             drop_spool(drain, i);
     }
+    drain->put_off &= *stored == 0;
     if (error && is_gone(drain))
         error = -ESTALE;
     if (error)

@@ -57,7 +57,7 @@ struct gv_drain {
     uint64_t shared_ns; /* when it last looked how much memory there is */
     size_t unopened;    /* spools for which there is no descriptor now */
     bool is_asked;      /* set before a pass: somebody wants all that there is */
-    bool put_off;       /* the last pass left looks at an idle process for later */
+    bool put_off; /* the last pass stored nothing, and left looks at an idle process for later */
 };
 
 /* Before anything else. */

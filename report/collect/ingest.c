@@ -121,7 +121,7 @@ bool gv_ingest_has_news(const struct gv_ingest *ingest)
             view->first_record + published != ingest->thread_list[place - 1].position)
             return true;
     }
-    return false;
+    return gv_spool_reader_has_idle_stacks(ingest->reader);
 }
 
 static int keep_segment(struct gv_ingest_segments *segments, uint32_t index)

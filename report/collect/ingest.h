@@ -20,8 +20,8 @@ void gv_ingest_close(struct gv_ingest *ingest);
 
 /* Finds the segments to read. Needs no transaction. */
 int gv_ingest_scan(struct gv_ingest *ingest);
-/* Whether the scan found anything but looks: a record of one of the program's threads, or a full
- * segment of looks. */
+/* Whether the scan found anything but looks: a record of one of the program's threads, a full
+ * segment of looks, or copies of stacks, of which few have room. */
 bool gv_ingest_has_news(const struct gv_ingest *ingest);
 /* Stores about `limit` records of them. *done: the scan is finished. With `final`, for an ended
  * process, incomplete groups are stored too. Adds to *stored. */

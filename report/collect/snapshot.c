@@ -139,6 +139,13 @@ static bool take_request(struct gv_snapshot *snapshot, struct gv_session_file *s
     return !error;
 }
 
+bool gv_snapshot_is_wanted(const struct gv_snapshot *snapshot,
+                           const struct gv_session_file *session)
+{
+    return snapshot->copy ||
+           (atomic_load(&session->snapshot) & GV_CLAIM_STATE) == GV_SNAPSHOT_ASKED;
+}
+
 bool gv_snapshot_work(struct gv_snapshot *snapshot, struct gv_session_file *session, sqlite3 *trace,
                       const char *trace_path, uint64_t seen_ns)
 {

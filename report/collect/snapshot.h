@@ -31,6 +31,10 @@ struct gv_snapshot {
  * everything from before. True: there is more to copy. */
 bool gv_snapshot_work(struct gv_snapshot *snapshot, struct gv_session_file *session, sqlite3 *trace,
                       const char *trace_path, uint64_t seen_ns);
+/* Whether a command has asked for a copy that is not complete: then passes store all that there is.
+ */
+bool gv_snapshot_is_wanted(const struct gv_snapshot *snapshot,
+                           const struct gv_session_file *session);
 /* Before the trace is closed: gives the copy up. The command asks again. */
 void gv_snapshot_stop(struct gv_snapshot *snapshot);
 

@@ -22,9 +22,9 @@ static inline int64_t gv_row_known(int64_t number)
     return number < 0 ? GV_ROW_NULL : number;
 }
 
-/* `rows`: one after the other, each a struct gv_row_TABLE. Their texts are UTF-8. The ids
- * of a batch must be consecutive, and higher than all in the table; otherwise -EPROTO, and the
- * caller must roll back. */
+/* `rows`: one after the other, each a struct gv_row_TABLE. Their texts are UTF-8. GV_ROW_BATCH
+ * rows are of a table whose first column is their id; these must be consecutive, and higher than
+ * all in the table. Otherwise -EPROTO, and the caller must roll back. */
 int gv_row_add(struct gv_database *database, enum gv_table table, const void *rows, size_t count);
 
 #define GV_ADD(database, table, ...)                                                               \

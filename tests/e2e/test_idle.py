@@ -2,6 +2,7 @@
 must survive."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -186,6 +187,56 @@ print(len(os.listdir("/proc/self/task")))
         out, trace = self.run_text(self.THREADS)
         self.assertEqual(out.splitlines()[0], "3")
         self.expect_mostly("sleep", trace)
+
+    WAITS = """
+import ctypes, os, sys, threading
+cuda = ctypes.CDLL("libcuda.so.1")
+cuda.cuInit(0)
+if len(sys.argv) > 1 and os.fork():
+    os._exit(0)
+if len(sys.argv) > 1: # CUDA cannot be used in a forked child
+    os.execv(sys.executable, [sys.executable, sys.argv[0]])
+device, context = ctypes.c_int(), ctypes.c_void_p()
+cuda.cuDeviceGet(ctypes.byref(device), 0)
+cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+cuda.cuCtxSetCurrent(context)
+cuda.cuCtxSynchronize()
+print("ready", flush=True)
+threading.Thread(target=lambda: threading.Event().wait(), daemon=True).start()
+sys.stdin.readline()
+"""
+
+    NOW = r"THREADS NOW.*\n.*waiting .*waits\.py:\d+ <module>"
+
+    def now(self):
+        return self.command("top", "--once", self.path("trace.db")).out
+
+    def transactions(self):
+        """How many the trace has had: a number in the head of its file."""
+        with open(self.path("trace.db"), "rb") as file:
+            return int.from_bytes(file.read(28)[24:], "big")
+
+    def expect_few_transactions(self, *words):
+        process = self.start([sys.executable, self.write("waits.py", self.WAITS), *words], stdin=subprocess.PIPE, text=True)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        harness.wait_for(lambda: re.search(self.NOW, self.now()), "it is looked at")
+        before = self.transactions()
+        harness.pause(3)
+        found = self.transactions() - before
+        pictures = [self.now() for _ in range(6)]
+        process.stdin.close()
+        process.wait(harness.SOON_S)
+        process.stdout.close()
+        self.assertGreater(found, 3)  # `top` shows what it does
+        self.assertLess(found, 24)  # 60 passes
+        return pictures
+
+    def test_an_idle_process_is_stored_seldom(self):
+        for picture in self.expect_few_transactions():
+            self.assertRegex(picture, self.NOW)
+
+    def test_an_idle_daemon_is_stored_seldom(self):
+        self.expect_few_transactions("daemon")
 
     def test_no_thread_if_not_wanted(self):
         out, trace = self.run_text(self.THREADS, GPUVERIFY_IDLE_HZ="0")

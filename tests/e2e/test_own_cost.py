@@ -34,6 +34,12 @@ class OwnCost(harness.Case):
         self.assertGreater(costs["cpu-waits"]["count"], 0)
         self.assertGreater(costs["cpu-waits"]["total_ns"], costs["cpu-waits"]["count"])
 
+    def test_calls_without_a_stack_of_their_own_are_counted(self):
+        self.run_well([harness.workload("launch_loop"), "20000"], quiet=False, env={"GPUVERIFY_STALL_US": "1"})
+        stacks = self.costs(self.trace())["stacks"]
+        self.assertGreater(stacks["spared"], 100)  # the queue is full, most of the time
+        self.assertGreater(stacks["count"], 0)
+
     def test_end_is_stored_before_it_is_over(self):
         self.run_well([harness.program("ending")], env={"GPUVERIFY_EXIT_WAIT": "60"})
         trace = self.open_trace()

@@ -77,6 +77,42 @@ static void a_child_numbers_what_is_registered_anew(void **state)
     gv_names_void_owner(OTHER_MODULE);
 }
 
+/* Nothing else ended: what was found lately must not be found any more. */
+static void a_child_forgets_what_was_found_lately(void **state)
+{
+    uint32_t number;
+
+    (void)state;
+    gv_names_register(HOST, OTHER_MODULE, "saxpy");
+    number = gv_names_find(HOST).kernel;
+    assert_int_equal(gv_names_find(HOST).kernel, number);
+    assert_null(gv_names_find(HOST).name);
+    gv_names_start_over();
+    assert_string_equal(gv_names_find(HOST).name, "saxpy");
+    gv_names_void_owner(OTHER_MODULE);
+}
+
+static void a_handle_that_is_renamed_means_the_new_one(void **state)
+{
+    uint32_t first, second;
+
+    (void)state;
+    gv_names_add_owner(MODULE);
+    gv_names_add(FIRST, MODULE, &first);
+    gv_names_add(SECOND, MODULE, &second);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(gv_names_find(FIRST).kernel, first);
+    gv_names_alias(FIRST, SECOND);
+    assert_int_equal(gv_names_find(FIRST).kernel, second);
+    gv_names_add_owner(OTHER_MODULE);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(gv_names_find(SECOND).kernel, second);
+    assert_true(gv_names_add(SECOND, OTHER_MODULE, &first));
+    assert_int_equal(gv_names_find(SECOND).kernel, first);
+    gv_names_void_owner(MODULE);
+    gv_names_void_owner(OTHER_MODULE);
+}
+
 /* After the end of a context, only the driver knows a library that survives. */
 static void a_handle_of_what_is_unknown_means_nothing_old(void **state)
 {
@@ -122,6 +158,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_handle_of_what_is_unknown_means_nothing_old),
+        cmocka_unit_test(a_child_forgets_what_was_found_lately),
+        cmocka_unit_test(a_handle_that_is_renamed_means_the_new_one),
         cmocka_unit_test(a_child_numbers_what_is_registered_anew),
         cmocka_unit_test(what_was_found_lately_ends_with_its_module),
         cmocka_unit_test(modules_that_come_and_go_need_no_more_room),

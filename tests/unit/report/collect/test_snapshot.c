@@ -129,9 +129,14 @@ static void it_is_consistent_beside_writing(void **state)
 
     add_rows(3000);       /* more than one piece */
     assert_false(work()); /* nobody has asked */
+    assert_false(gv_snapshot_is_wanted(&snapshot, &session));
     ask();
-    while (work())
+    assert_true(gv_snapshot_is_wanted(&snapshot, &session));
+    while (work()) {
+        assert_true(gv_snapshot_is_wanted(&snapshot, &session));
         write_between(pieces++);
+    }
+    assert_false(gv_snapshot_is_wanted(&snapshot, &session));
     assert_true(pieces > 1);
     assert_int_equal(atomic_load(&session.snapshot), gv_claim_of_ours(GV_SNAPSHOT_DONE));
     assert_int_equal(atomic_load(&session.snapshot_error), 0);
