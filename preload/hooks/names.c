@@ -49,10 +49,11 @@ static _Atomic bool full;
  * its meaning. Two threads may each write one of its words; then the two do not match.
  */
 #define LATELY_BITS 10
-static struct {
+struct found {
     _Atomic uint64_t sealed; /* the handle, with the other word mixed in */
     _Atomic uint64_t known;  /* number of changes << 32 | kernel */
-} _Alignas(64) lately[1u << LATELY_BITS];
+};
+static _Alignas(64) struct found lately[1u << LATELY_BITS];
 GV_HOT static _Atomic uint32_t changes = 1;
 
 static uint64_t meaning_of(uint32_t owner, uint32_t kernel)
