@@ -607,22 +607,16 @@ bool gv_spool_reader_has_idle_stacks(const struct gv_spool_reader *reader)
                                 memory_order_relaxed) != 0;
 }
 
-uint64_t gv_spool_reader_unrecorded(const struct gv_spool_reader *reader)
+void gv_spool_reader_slot_counts(const struct gv_spool_reader *reader,
+                                 struct gv_spool_slot_counts *counts)
 {
-    uint64_t count = 0;
+    *counts = (struct gv_spool_slot_counts){0};
+    for (uint32_t i = 0; i < reader->slots_count; i++) {
+        const struct gv_spool_slot *slot = reader_slot(reader, i);
 
-    for (uint32_t i = 0; i < reader->slots_count; i++)
-        count += atomic_load_explicit(&reader_slot(reader, i)->unrecorded, memory_order_relaxed);
-    return count;
-}
-
-uint64_t gv_spool_reader_stacks_spared(const struct gv_spool_reader *reader)
-{
-    uint64_t count = 0;
-
-    for (uint32_t i = 0; i < reader->slots_count; i++)
-        count += atomic_load_explicit(&reader_slot(reader, i)->stacks_spared, memory_order_relaxed);
-    return count;
+        counts->unrecorded += atomic_load_explicit(&slot->unrecorded, memory_order_relaxed);
+        counts->stacks_spared += atomic_load_explicit(&slot->stacks_spared, memory_order_relaxed);
+    }
 }
 
 bool gv_spool_reader_flight(const struct gv_spool_reader *reader, uint32_t index,

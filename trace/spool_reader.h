@@ -209,10 +209,13 @@ void gv_spool_reader_free_stack(const struct gv_spool_reader *reader, uint32_t c
 /* Whether copies of other threads' stacks wait to be read. */
 bool gv_spool_reader_has_idle_stacks(const struct gv_spool_reader *reader);
 
-/* Quick questions of all threads, which left no record. */
-uint64_t gv_spool_reader_unrecorded(const struct gv_spool_reader *reader);
-/* Calls of all threads for which no stack was taken, to stay within the budget. */
-uint64_t gv_spool_reader_stacks_spared(const struct gv_spool_reader *reader);
+/* Of all threads. */
+struct gv_spool_slot_counts {
+    uint64_t unrecorded;    /* quick questions, which left no record */
+    uint64_t stacks_spared; /* calls for which no stack was taken, to stay within the budget */
+};
+void gv_spool_reader_slot_counts(const struct gv_spool_reader *reader,
+                                 struct gv_spool_slot_counts *counts);
 
 /* Tells the process that everything that it published before its latest end is in the trace.
  * Pass a status that was read before the records. A later end needs another call. */

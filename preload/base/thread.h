@@ -133,6 +133,15 @@ static inline void gv_thread_publish(struct gv_thread *thread)
                           memory_order_release);
 }
 
+/* Counts in the thread's slot. Not by a locked instruction, which would wait until the processor
+ * has stored what the driver wrote: only the slot's present thread writes there. */
+static inline void gv_thread_count(_Atomic uint64_t *counter)
+{
+    uint64_t count = atomic_load_explicit(counter, memory_order_relaxed);
+
+    atomic_store_explicit(counter, count + 1, memory_order_relaxed);
+}
+
 /*
  * Writes one record of the current group. False: there is no room.
  *

@@ -659,14 +659,6 @@ static inline bool is_quick_question(const struct gv_call *call, uint64_t durati
     return call->class == GV_CLASS_ASK && !gv_run_delay_wanted(duration_ns);
 }
 
-/* Not by an atomic addition, because only this thread writes there. */
-static inline void count_unrecorded(struct gv_spool_slot *slot)
-{
-    uint64_t count = atomic_load_explicit(&slot->unrecorded, memory_order_relaxed);
-
-    atomic_store_explicit(&slot->unrecorded, count + 1, memory_order_relaxed);
-}
-
 /* A slow poll gets its own row, because it may be a stall. */
 static inline bool is_quick_poll(int32_t result, uint64_t duration_ns, const struct gv_facts *facts)
 {
@@ -719,7 +711,7 @@ void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *fa
     else if (is_quick_poll(result, duration_ns, facts))
         write_poll(thread, call, end_ns, facts);
     else if (is_quick_question(call, duration_ns))
-        count_unrecorded(thread->slot);
+        gv_thread_count(&thread->slot->unrecorded);
     else {
         int saved_errno = errno;
         if (!call->is_own_work)

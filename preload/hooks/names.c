@@ -263,7 +263,7 @@ bool gv_names_add(uintptr_t handle, uintptr_t owner_handle, uint32_t *kernel)
  * finds the earlier one cannot mark it as written. */
 static void set_untold(struct cell *cell, uint32_t owner, uint32_t kernel, const char *name)
 {
-    set_meaning(cell, 0);
+    atomic_store(&cell->meaning, 0);
     atomic_store(name_of(cell), name);
     set_meaning(cell, meaning_of(owner, kernel | UNTOLD));
 }
@@ -319,6 +319,11 @@ static const char *tell(struct cell *cell, uint64_t meaning)
                : NULL;
 }
 
+static struct found *found_at(uintptr_t handle)
+{
+    return &lately[hash_of(handle) >> (CELL_BITS - LATELY_BITS)];
+}
+
 static uint64_t sealed_by(uint64_t known, uintptr_t handle)
 {
     return handle ^ known * UINT64_C(0x9e3779b97f4a7c15);
@@ -328,15 +333,15 @@ __attribute__((noinline)) static struct gv_names_answer find_in_cell(uintptr_t h
 {
     struct gv_names_answer answer = {0, NULL};
     uint64_t meaning = find_meaning(handle), known;
-    uint32_t at = hash_of(handle) >> (CELL_BITS - LATELY_BITS);
+    struct found *found = found_at(handle);
 
     answer.kernel = kernel_in(meaning);
     if (meaning & UNTOLD) {
         answer.name = tell(cell_of(handle, false), meaning);
     } else if (answer.kernel) {
         known = (uint64_t)now << 32 | answer.kernel;
-        atomic_store_explicit(&lately[at].known, known, memory_order_relaxed);
-        atomic_store_explicit(&lately[at].sealed, sealed_by(known, handle), memory_order_relaxed);
+        atomic_store_explicit(&found->known, known, memory_order_relaxed);
+        atomic_store_explicit(&found->sealed, sealed_by(known, handle), memory_order_relaxed);
     }
     return answer;
 }
@@ -345,9 +350,9 @@ struct gv_names_answer gv_names_find(uintptr_t handle)
 {
     /* Read before the search: if something changes meanwhile, the new entry is invalid at once. */
     uint32_t now = atomic_load_explicit(&changes, memory_order_acquire);
-    uint32_t at = hash_of(handle) >> (CELL_BITS - LATELY_BITS);
-    uint64_t known = atomic_load_explicit(&lately[at].known, memory_order_relaxed);
-    uint64_t sealed = atomic_load_explicit(&lately[at].sealed, memory_order_relaxed);
+    const struct found *found = found_at(handle);
+    uint64_t known = atomic_load_explicit(&found->known, memory_order_relaxed);
+    uint64_t sealed = atomic_load_explicit(&found->sealed, memory_order_relaxed);
 
     if (__builtin_expect(known >> 32 != now || sealed != sealed_by(known, handle), 0))
         return find_in_cell(handle, now);

@@ -162,15 +162,12 @@ static void write_new(struct gv_thread *thread, uint32_t number, uintptr_t funct
     }
 }
 
-/* No stack is taken for this call: it gets the last one of its site; 0: none. Counted without a
- * locked instruction, which would wait until the processor has stored what the driver wrote: only
- * the slot's present thread writes there. */
+/* No stack is taken for this call: it gets the last one of its site; 0: none. */
 static void write_representative(struct gv_thread *thread, uint32_t site)
 {
-    uint64_t spared = atomic_load_explicit(&thread->slot->stacks_spared, memory_order_relaxed);
     union gv_record *record;
 
-    atomic_store_explicit(&thread->slot->stacks_spared, spared + 1, memory_order_relaxed);
+    gv_thread_count(&thread->slot->stacks_spared);
     record = site ? gv_thread_reserve(thread, GV_ROOM_CODE) : NULL;
     if (!record)
         return;

@@ -129,10 +129,10 @@ int gv_process_cost_add_calls(struct gv_process_cost *cost)
 }
 
 /* Their hooks ran too. */
-static uint64_t cost_unrecorded(const struct gv_process_cost *cost,
+static uint64_t cost_unrecorded(const struct gv_spool_slot_counts *slots,
                                 const struct gv_spool_status *now)
 {
-    uint64_t count = gv_spool_reader_unrecorded(cost->reader);
+    uint64_t count = slots->unrecorded;
 
     for (uint32_t i = 0; i < GV_SPOOL_CLASSES; i++)
         count += now->lost_calls[i];
@@ -141,9 +141,12 @@ static uint64_t cost_unrecorded(const struct gv_process_cost *cost,
 
 int gv_process_cost_store(struct gv_process_cost *cost, const struct gv_spool_status *now)
 {
-    uint64_t unrecorded = cost_unrecorded(cost, now);
+    struct gv_spool_slot_counts slots;
+    uint64_t unrecorded;
     int error = 0;
 
+    gv_spool_reader_slot_counts(cost->reader, &slots);
+    unrecorded = cost_unrecorded(&slots, now);
     for (int i = 0; i < GV_OWN_COST_COUNT && !error; i++) {
         struct gv_own_cost_counts counts = now->own_cost[i], *known = &cost->counts[i];
 
@@ -154,7 +157,7 @@ int gv_process_cost_store(struct gv_process_cost *cost, const struct gv_spool_st
                 .count = unrecorded,
                 .total_ns = (uint64_t)whole((double)unrecorded * cost->hook_ns)};
         if (i == GV_OWN_COST_STACKS)
-            counts.spared += gv_spool_reader_stacks_spared(cost->reader);
+            counts.spared += slots.stacks_spared;
         if (!cost->stored || memcmp(&counts, known, sizeof(counts)) != 0)
             error = cost_set(cost, (enum gv_own_cost)i, &counts);
         *known = counts;

@@ -23,7 +23,7 @@ enum gv_statement {
 struct gv_database {
     sqlite3 *handle;
     sqlite3_stmt *statements[GV_STATEMENT_COUNT];
-    sqlite3_stmt *adds[2][GV_TABLE_COUNT]; /* report/store/row.c: of one row, of a batch */
+    sqlite3_stmt *adds[2][GV_TABLE_COUNT]; /* report/store/row.c: of one row, of a batch's others */
 };
 
 /* Writes the first rows of a new trace. 0 or -errno. */
