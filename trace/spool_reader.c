@@ -304,15 +304,20 @@ void gv_spool_reader_status(const struct gv_spool_reader *reader, struct gv_spoo
     status->gpu_unloaded_ns = atomic_load_explicit(&header->gpu.unloaded_ns, memory_order_relaxed);
     status->gpu_failed = atomic_load_explicit(&header->gpu.failed, memory_order_relaxed) != 0;
     status->gpu_finished = atomic_load_explicit(&header->gpu.finished, memory_order_relaxed) != 0;
-    for (int i = 0; i < GV_OWN_COST_COUNT; i++) {
-        const struct gv_own_cost_total *total = &header->own_cost[i];
+    for (int i = 0; i < GV_OWN_COST_COUNT; i++)
+        gv_spool_reader_own_cost(reader, (enum gv_own_cost)i, &status->own_cost[i]);
+}
 
-        status->own_cost[i] = (struct gv_own_cost_counts){
-            .count = atomic_load_explicit(&total->count, memory_order_relaxed),
-            .total_ns = atomic_load_explicit(&total->total_ns, memory_order_relaxed),
-            .spared = atomic_load_explicit(&total->spared, memory_order_relaxed),
-        };
-    }
+void gv_spool_reader_own_cost(const struct gv_spool_reader *reader, enum gv_own_cost what,
+                              struct gv_own_cost_counts *counts)
+{
+    const struct gv_own_cost_total *total = &reader_header(reader)->own_cost[what];
+
+    *counts = (struct gv_own_cost_counts){
+        .count = atomic_load_explicit(&total->count, memory_order_relaxed),
+        .total_ns = atomic_load_explicit(&total->total_ns, memory_order_relaxed),
+        .spared = atomic_load_explicit(&total->spared, memory_order_relaxed),
+    };
 }
 
 void gv_spool_reader_variable(const struct gv_spool_reader *reader, enum gv_environment variable,

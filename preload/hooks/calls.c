@@ -28,7 +28,7 @@ _Static_assert(offsetof(struct gv_process_own, changes) == GV_GATE_CHANGES, "GV_
 _Static_assert(offsetof(struct gv_thread, context) == GV_GATE_CONTEXT, "GV_GATE_CONTEXT");
 _Static_assert(offsetof(struct gv_thread, depth) == GV_GATE_DEPTH, "GV_GATE_DEPTH");
 
-static void end_outermost(struct gv_thread *thread, const struct gv_call *call, int32_t result,
+static void end_outermost(struct gv_thread *thread, struct gv_call *call, int32_t result,
                           uint64_t end_ns, const struct gv_facts *facts, uint32_t chosen);
 
 /* The depth stays until the record is written: calls of a handler in between are nested, find
@@ -43,6 +43,27 @@ static inline void leave_outermost(struct gv_thread *thread)
 static void count_lost(enum gv_api_class class)
 {
     atomic_fetch_add_explicit(&gv_process.spool.header->lost.calls[class], 1, memory_order_relaxed);
+}
+
+/* ---- what a hook costs ---- */
+
+/* Of so many calls one is measured, which takes two more readings of the clock. */
+#define GV_HOOKS_MEASURED 256u
+/* What takes longer was interrupted. */
+#define GV_HOOK_MOST_NS 20000u
+
+/* By chance: by the time of the call before. */
+static inline bool is_measured(const struct gv_thread *thread)
+{
+    return (uint32_t)thread->outer_start_ns * UINT32_C(0x9e3779b1) < UINT32_MAX / GV_HOOKS_MEASURED;
+}
+
+__attribute__((noinline)) static void note_hook(const struct gv_call *call, uint64_t end_ns)
+{
+    uint64_t took_ns = call->start_ns - call->hook_ns + gv_clock_now_ns() - end_ns;
+
+    if (took_ns < GV_HOOK_MOST_NS)
+        gv_own_cost_add(gv_process.spool.header->own_cost, GV_OWN_COST_HOOKS, took_ns);
 }
 
 /* ---- kernels ---- */
@@ -153,6 +174,7 @@ static bool is_skipped(const struct gv_call *call)
 __attribute__((noinline)) static void begin_rarely(struct gv_call *call, struct gv_thread *thread,
                                                    const struct gv_facts *facts)
 {
+    call->hook_ns = 0;
     if (thread->depth != 0 && was_left(thread, call))
         abandon(thread, thread->jumped_ns ? thread->jumped_ns : gv_clock_now_ns());
     gv_process_steps.await_gpu_start(thread);
@@ -205,6 +227,7 @@ static inline bool is_in_cupti(const struct gv_call *call)
 static void begin_late(struct gv_call *call, struct gv_thread *thread)
 {
     call->start_ns = thread->outer_start_ns = gv_clock_now_ns();
+    call->hook_ns = 0;
     atomic_store_explicit(&thread->slot->start_ns, call->start_ns, memory_order_release);
 }
 
@@ -240,6 +263,7 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class c
 {
     struct gv_thread *thread = &gv_thread;
 
+    call->hook_ns = __builtin_expect(is_measured(thread), 0) ? gv_clock_now_ns() : 0;
     call->api = (uint16_t)api;
     call->class = (uint8_t) class;
     if (__builtin_expect(thread->depth != 0 || !gv_thread_may_call(thread), 0)) {
@@ -565,10 +589,9 @@ static bool is_stack_wanted(const struct gv_call *call, int32_t result, uint64_t
 }
 
 /* Inside a group. */
-__attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
-                                                    const struct gv_call *call, int32_t result,
-                                                    uint64_t end_ns, const struct gv_facts *facts,
-                                                    uint32_t chosen)
+__attribute__((noinline)) static void end_outermost(struct gv_thread *thread, struct gv_call *call,
+                                                    int32_t result, uint64_t end_ns,
+                                                    const struct gv_facts *facts, uint32_t chosen)
 {
     enum gv_api_class class = (enum gv_api_class)call->class;
     bool is_slow = gv_run_delay_wanted(end_ns - call->start_ns);
@@ -589,12 +612,15 @@ __attribute__((noinline)) static void end_outermost(struct gv_thread *thread,
         (chosen || is_stack_wanted(call, result, end_ns - call->start_ns, facts))) {
         struct gv_stack_site site = site_of(call, facts, can_wait);
 
+        call->hook_ns = 0; /* a stack's cost is told by itself, and a reading's below */
         site.is_node = thread->adds_node;
         site.is_short = class == GV_CLASS_SYNC && end_ns - call->start_ns < GV_STACKS_OWN_WAIT_NS;
         gv_stacks_write(thread, &site, chosen == GV_FIRST_OF_SITE ? 0 : chosen);
     }
-    if (is_slow && gv_budget_allows(thread, can_wait) && !(facts->flags & GV_RECORD_UNWOUND))
+    if (is_slow && gv_budget_allows(thread, can_wait) && !(facts->flags & GV_RECORD_UNWOUND)) {
+        call->hook_ns = 0;
         gv_run_delay_write(thread, gv_api_class_rows[class].room, end_ns);
+    }
     write_call(thread, call, result, end_ns, facts);
 }
 
@@ -645,12 +671,12 @@ __attribute__((noinline)) static void end_nested(struct gv_thread *thread,
 static inline bool is_ordinary(const struct gv_thread *thread, const struct gv_call *call,
                                int32_t result, uint64_t duration_ns, const struct gv_facts *facts)
 {
-    return result == 0 && facts->what == GV_FACT_NONE && !thread->adds_node &&
-           !gv_stacks_wanted(duration_ns) && !gv_run_delay_wanted(duration_ns) && thread->context &&
-           (call->kernel ||
+    return is_frequent(call, facts) && result == 0 && facts->what == GV_FACT_NONE &&
+           !thread->adds_node && !gv_stacks_wanted(duration_ns) &&
+           !gv_run_delay_wanted(duration_ns) && thread->context &&
+           (call->kernel || !(facts->kernel | thread->launched) ||
             (call->class != GV_CLASS_LAUNCH && call->class != GV_CLASS_COLLECTIVE)) &&
-           is_frequent(call, facts) && thread->next < thread->end &&
-           thread->open_to == GV_ROOM_REST;
+           thread->next < thread->end && thread->open_to == GV_ROOM_REST;
 }
 
 /* Nobody waits for such a call, and programs make millions. */
@@ -722,6 +748,8 @@ void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *fa
     }
     leave_outermost(thread);
     end_own_work(call);
+    if (__builtin_expect(call->hook_ns != 0, 0))
+        note_hook(call, end_ns);
     if (__builtin_expect(call->class == GV_CLASS_INIT, 0) && result == 0)
         gv_process_steps.start_gpu(thread);
 }

@@ -11,6 +11,7 @@
 #define GV_HOOKS_HOOK_MACROS_H
 
 #include "preload/hooks/calls.h"
+#include "preload/hooks/names.h"
 
 /* A number of CUarray_format; 0: a packed or compressed one. */
 static inline uint64_t gv_format_bytes(int format)
@@ -116,7 +117,10 @@ static inline uint64_t gv_array_bytes(uint64_t element_bytes, uint64_t width, ui
     GV_WHEN(GV_DONE && (made_at), GV_TELL(fact, name) gv_facts.made = GV_BITS(*(made_at));         \
             gv_facts.owner = GV_BITS(of);)
 #define GV_NAMES(made_at, of, name) GV_KNOWS(GV_FACT_NAMES, made_at, of, name)
-#define GV_ALIASES(made_at, known)  GV_KNOWS(GV_FACT_ALIASES, made_at, known, NULL)
+/* cuBLAS asks at each launch. */
+#define GV_ALIASES(made_at, known)                                                                 \
+    GV_WHEN(GV_DONE && (made_at) && !gv_names_agree(GV_BITS(*(made_at)), GV_BITS(known)),          \
+            GV_KNOWS(GV_FACT_ALIASES, made_at, known, NULL))
 #define GV_UNLOADS(handle)                                                                         \
     GV_WHEN(gv_phase == GV_BEFORE, gv_facts.module = gv_call_before_unload(GV_BITS(handle));)      \
     GV_WHEN(gv_phase == GV_AFTER, gv_facts.what = GV_FACT_UNLOADS;                                 \

@@ -285,13 +285,21 @@ void gv_names_register(uintptr_t host_function, uintptr_t owner_handle, const ch
     set_untold(cell, owner, next_kernel(), name);
 }
 
-void gv_names_alias(uintptr_t handle, uintptr_t known)
+bool gv_names_agree(uintptr_t handle, uintptr_t known)
 {
     uint64_t meaning = find_meaning(known), before = find_meaning(handle);
+    uint32_t kernel = kernel_in(meaning);
+
+    return handle == known || (kernel ? kernel == kernel_in(before) : meaning == before);
+}
+
+void gv_names_alias(uintptr_t handle, uintptr_t known)
+{
+    uint64_t meaning = find_meaning(known);
     uint32_t owner = owner_in(meaning), kernel = kernel_in(meaning);
     struct cell *cell;
 
-    if (handle == known || (kernel ? kernel == kernel_in(before) : meaning == before))
+    if (gv_names_agree(handle, known))
         return;
     if (!meaning) { /* its earlier meaning ends */
         cell = cell_of(handle, false);

@@ -5,10 +5,12 @@
 
 #include <string.h>
 
-/* Beside the two readings. On three machines with an H100, a hook added 56 to 164 ns to launches,
- * copies, graphs and waits, 71 in the median (scripts/bench gpu): the driver leaves few of our
- * lines in the caches. In a loop of simulated launches on two AMD EPYC it added 43 and 48 ns
- * (scripts/bench hook prints that beside the estimate). A clock's reading takes 10 ns on both. */
+/* Of a program that has made few calls: it counts as so many measured hooks. Beside the two
+ * readings. On three machines with an H100, a hook added 56 to 164 ns to launches, copies, graphs
+ * and waits, 71 in the median (scripts/bench gpu): the driver leaves few of our lines in the
+ * caches. In a loop of simulated launches on two AMD EPYC it added 43 and 48 ns (scripts/bench hook
+ * prints that beside the estimate). A clock's reading takes 10 ns on both. */
+#define GV_OWN_COST_WEIGHT    20.0
 #define GV_OWN_COST_RECORD_NS 50.0
 #define GV_OWN_COST_CACHES_NS 25.0 /* of these: what the driver evicted, in a call into it */
 /* CUPTI added 630 ns to a launch and 430 ns to a small copy on an H200 (scripts/bench gpu). On two
@@ -28,14 +30,14 @@ static const char *const cost_names[GV_OWN_COST_COUNT] = {
 #include "trace/own_cost.def"
 };
 
-static double cost_of_hook_ns(const struct gv_clock *clock)
+static double estimated_hook_ns(const struct gv_clock *clock)
 {
     static double known_ns[GV_CLOCK_TSC + 1];
-    double *hook_ns = &known_ns[clock->kind == GV_CLOCK_TSC ? GV_CLOCK_TSC : GV_CLOCK_MONOTONIC];
+    double *known = &known_ns[clock->kind == GV_CLOCK_TSC ? GV_CLOCK_TSC : GV_CLOCK_MONOTONIC];
     uint64_t least_ns = UINT64_MAX;
 
-    if (*hook_ns > 0)
-        return *hook_ns;
+    if (*known > 0)
+        return *known;
     /* The least of several tries: in the others, this process was interrupted. */
     for (int i = 0; i < GV_OWN_COST_TRIES; i++) {
         uint64_t begun_ns = gv_monotonic_ns(), took_ns;
@@ -48,15 +50,24 @@ static double cost_of_hook_ns(const struct gv_clock *clock)
         took_ns = gv_monotonic_ns() - begun_ns;
         least_ns = took_ns < least_ns ? took_ns : least_ns;
     }
-    *hook_ns = 2.0 * (double)least_ns / GV_OWN_COST_READINGS + GV_OWN_COST_RECORD_NS;
-    return *hook_ns;
+    *known = 2.0 * (double)least_ns / GV_OWN_COST_READINGS + GV_OWN_COST_RECORD_NS;
+    return *known;
 }
 
 void gv_process_cost_open(struct gv_process_cost *cost, struct gv_database *database,
                           const struct gv_spool_reader *reader, const struct gv_clock *clock)
 {
     *cost = (struct gv_process_cost){
-        .database = database, .reader = reader, .hook_ns = cost_of_hook_ns(clock)};
+        .database = database, .reader = reader, .estimated_ns = estimated_hook_ns(clock)};
+}
+
+static double hook_ns(const struct gv_process_cost *cost)
+{
+    struct gv_own_cost_counts measured;
+
+    gv_spool_reader_own_cost(cost->reader, GV_OWN_COST_HOOKS, &measured);
+    return (GV_OWN_COST_WEIGHT * cost->estimated_ns + (double)measured.total_ns) /
+           (GV_OWN_COST_WEIGHT + (double)measured.count);
 }
 
 static int cost_set(const struct gv_process_cost *cost, enum gv_own_cost what,
@@ -116,12 +127,12 @@ static double cost_of_cupti_ns(const struct gv_process_cost *cost)
 int gv_process_cost_add_calls(struct gv_process_cost *cost)
 {
     int error =
-        cost_add(cost, GV_OWN_COST_HOOKS, cost->hooked, (double)cost->hooked * cost->hook_ns);
+        cost_add(cost, GV_OWN_COST_HOOKS, cost->hooked, (double)cost->hooked * hook_ns(cost));
 
     /* Half the readings of the clock, and the number of a text. */
     if (!error)
         error = cost_add(cost, GV_OWN_COST_RANGES, cost->ranged,
-                         (double)cost->ranged * (cost->hook_ns - GV_OWN_COST_CACHES_NS));
+                         (double)cost->ranged * (cost->estimated_ns - GV_OWN_COST_CACHES_NS));
     if (!error)
         error = cost_add(cost, GV_OWN_COST_CALLBACKS, cost->correlated, cost_of_cupti_ns(cost));
     cost->hooked = cost->ranged = cost->correlated = cost->graphs = cost->nodes = 0;
@@ -155,7 +166,7 @@ int gv_process_cost_store(struct gv_process_cost *cost, const struct gv_spool_st
         if (i == GV_OWN_COST_UNRECORDED)
             counts = (struct gv_own_cost_counts){
                 .count = unrecorded,
-                .total_ns = (uint64_t)whole((double)unrecorded * cost->hook_ns)};
+                .total_ns = (uint64_t)whole((double)unrecorded * hook_ns(cost))};
         if (i == GV_OWN_COST_STACKS)
             counts.spared += slots.stacks_spared;
         if (!cost->stored || memcmp(&counts, known, sizeof(counts)) != 0)

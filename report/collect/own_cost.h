@@ -2,9 +2,10 @@
  * What gpuverify itself cost a process (trace/own_cost.def): counters of its spool, and estimates
  * for what is too short to be measured each time.
  *
- * An estimate is a number of calls, or of nodes of graphs, times the cost of one. A hook costs two
- * readings of the session's clock, which take 10 to 250 ns on different machines, so one is
- * measured here, and a record. What CUPTI adds to a call was measured once (docs/performance.md).
+ * An estimate is a number of calls, or of nodes of graphs, times the cost of one. The process
+ * measures the hooks of some calls (preload/hooks/calls.c). Until it has, a hook costs two readings
+ * of the session's clock, which take 10 to 250 ns on different machines, so one is measured here,
+ * and a record. What CUPTI adds to a call was measured once (docs/performance.md).
  */
 #ifndef GV_COLLECT_OWN_COST_H
 #define GV_COLLECT_OWN_COST_H
@@ -19,8 +20,8 @@
 struct gv_process_cost {
     struct gv_database *database;
     const struct gv_spool_reader *reader;
-    int64_t process; /* row */
-    double hook_ns;  /* with its clock on this machine */
+    int64_t process;     /* row */
+    double estimated_ns; /* of a hook, with its clock on this machine */
     /* Whose cost is not stored yet: */
     uint64_t ranged;            /* begins, ends and marks */
     uint64_t hooked;            /* calls */

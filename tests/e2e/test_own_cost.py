@@ -40,8 +40,9 @@ class OwnCost(harness.Case):
         costs = self.costs(trace)
         self.assertEqual(costs["hooks"]["count"], trace.value(CALLS))
         self.assertGreater(costs["hooks"]["total_ns"], 0)
-        # It asks once how much memory is free. That call is recorded only if it is slow.
-        self.assertEqual(costs["hooks-unrecorded"]["count"] + trace.count("cuMemGetInfo_v2"), 1)
+        # Questions are recorded only if they are slow: how much memory is free, and what a function needs.
+        self.assertEqual(costs["hooks-unrecorded"]["count"] + trace.count("cuMemGetInfo_v2") +
+                         trace.count("cuFuncGetAttribute"), 2)
         self.assertEqual(costs["cupti-calls"]["count"], 0)
 
     def test_slow_calls_cost_a_look_at_the_scheduler(self):

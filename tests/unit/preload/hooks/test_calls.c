@@ -27,7 +27,7 @@ uint8_t gv_stacks_chosen_traits;
 struct gv_known gv_stack_sites;
 uint64_t gv_run_delay_least_ns = UINT64_MAX;
 
-static uint64_t now_ns;
+static uint64_t now_ns, reading_ns; /* what a reading of the clock takes */
 static int peers_expected;
 static void (*while_stack_is_written)(void);
 static bool stack_can_wait, is_first;
@@ -37,6 +37,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 {
     (void)clock;
+    now_ns += reading_ns;
     *now = (struct timespec){.tv_sec = (time_t)(now_ns / 1000000000u),
                              .tv_nsec = (long)(now_ns % 1000000000u)};
     return 0;
@@ -231,6 +232,7 @@ static int prepare(void **state)
     while_stack_is_written = NULL;
     is_first = false;
     now_ns = 1000;
+    reading_ns = 0;
     peers_expected = 0;
     return open_recording(state);
 }
@@ -366,6 +368,24 @@ static void sites_that_differ_little_have_cells_of_their_own(void **state)
     }
     for (unsigned of = 0; of < 3; of++)
         assert_in_range(cells[of], 370, 400);
+}
+
+/* Each by two readings of the clock more; those of calls with a stack are none. */
+static void of_256_hooks_one_is_measured(void **state)
+{
+    const struct gv_own_cost_total *hooks = &gv_process.spool.header->own_cost[GV_OWN_COST_HOOKS];
+
+    (void)state;
+    reading_ns = 7;
+    gv_run_delay_least_ns = gv_stacks_least_ns = 1000;
+    for (unsigned i = 0; i < 5000; i++)
+        make(GV_ID_cuFuncGetAttribute, 0, i % 50, (struct gv_facts){.kernel = 5});
+    assert_in_range(hooks->count, 2, 100);
+    assert_int_equal(hooks->total_ns, hooks->count * 2 * reading_ns);
+    assert_int_equal(written(), 0);
+    for (unsigned i = 0; i < 5000; i++)
+        make(GV_ID_cuMemAlloc_v2, 2, i % 50, (struct gv_facts){0});
+    assert_in_range(hooks->count, 2, 100);
 }
 
 static void what_allocates_much_has_a_stack(void **state)
@@ -692,6 +712,7 @@ int main(void)
         TEST(calls_that_put_work_on_the_gpu_are_chosen_at_random),
         TEST(the_first_of_a_site_is_no_sample),
         TEST(sites_that_differ_little_have_cells_of_their_own),
+        TEST(of_256_hooks_one_is_measured),
         TEST(what_allocates_much_has_a_stack),
         TEST(a_copy_between_devices_begins_when_it_is_expected),
         TEST(a_context_on_a_second_device_lets_expect_copies),

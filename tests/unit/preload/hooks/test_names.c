@@ -102,13 +102,16 @@ static void a_handle_that_is_renamed_means_the_new_one(void **state)
     gv_names_add(SECOND, MODULE, &second);
     for (int i = 0; i < 2; i++)
         assert_int_equal(gv_names_find(FIRST).kernel, first);
+    assert_false(gv_names_agree(FIRST, SECOND));
     gv_names_alias(FIRST, SECOND);
+    assert_true(gv_names_agree(FIRST, SECOND));
     assert_int_equal(gv_names_find(FIRST).kernel, second);
     gv_names_add_owner(OTHER_MODULE);
     for (int i = 0; i < 2; i++)
         assert_int_equal(gv_names_find(SECOND).kernel, second);
     assert_true(gv_names_add(SECOND, OTHER_MODULE, &first));
     assert_int_equal(gv_names_find(SECOND).kernel, first);
+    assert_false(gv_names_agree(FIRST, SECOND));
     gv_names_void_owner(MODULE);
     gv_names_void_owner(OTHER_MODULE);
 }

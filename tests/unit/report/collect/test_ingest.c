@@ -215,6 +215,20 @@ static void its_share_is_that_of_the_busiest_thread(void **state)
     assert_int_equal(cost_of("thread", "share IS NULL"), 1);
 }
 
+/* The estimate of a hook counts as 20 measured ones. */
+static void hooks_cost_what_the_measured_ones_did(void **state)
+{
+    struct gv_own_cost_total *hooks = &spool.writer.header->own_cost[GV_OWN_COST_HOOKS];
+
+    for (uint64_t i = 0; i < 100; i++)
+        fixture_call(&spool, 1, FIXTURE_SYNC, i * 100, 10, 0);
+    hooks->count = 100000;
+    hooks->total_ns = 100000 * 1000;
+    recover();
+    assert_int_equal(cost_of("hooks", "count"), 100);
+    assert_in_range(cost_of("hooks", "total_ns"), 99000, 101000);
+}
+
 static void the_summary_has_medians(void **state)
 {
     for (uint64_t i = 1; i <= 5; i++)
@@ -314,6 +328,7 @@ int main(void)
         TEST(a_kernel_may_be_named_after_its_launch),
         TEST(streams_are_told_apart),
         TEST(its_share_is_that_of_the_busiest_thread),
+        TEST(hooks_cost_what_the_measured_ones_did),
         TEST(the_summary_has_medians),
         TEST(a_launch_row_is_small),
         TEST(nodes_of_child_graphs_run_as_nodes_of_the_whole),
