@@ -31,11 +31,12 @@ enum gv_call_trait {
     GV_TRAIT_WORKS_ON_GPU = 1, /* WORK is not NONE */
     GV_TRAIT_ALLOCATES = 2,
     GV_TRAIT_PINS = 4,     /* allocates HOST memory */
-    GV_TRAIT_RARE = 8,     /* CONTEXT, INIT, ASK: more than a record is to be done */
+    GV_TRAIT_RARE = 8,     /* CONTEXT, INIT: more than a record is to be done */
     GV_TRAIT_SKIPPED = 16, /* while recording is stopped */
     GV_TRAIT_SAMPLED =
         32, /* its stack is taken now and then, at random: what idle time is told by */
     GV_TRAIT_SETS_CONTEXT = 64, /* if it succeeds, its object becomes current */
+    GV_TRAIT_QUESTION = 128,    /* no record of a quick one; FUNCTION_ASK: unless it fails */
 };
 
 /* What trace/call_kinds.def says of a kind: SCOPE, WORK, MEMORY, STOPPED, flags. */
@@ -114,9 +115,10 @@ enum gv_call_traits {
              ? GV_TRAIT_ALLOCATES                                                                  \
              : 0) |                                                                                \
         (GV_MEMORY_##memory == GV_MEMORY_HOST ? GV_TRAIT_PINS : 0) |                               \
-        (GV_CLASS_##class == GV_CLASS_CONTEXT || GV_CLASS_##class == GV_CLASS_INIT ||              \
-                 GV_CLASS_##class == GV_CLASS_ASK                                                  \
-             ? GV_TRAIT_RARE                                                                       \
+        (GV_CLASS_##class == GV_CLASS_CONTEXT || GV_CLASS_##class == GV_CLASS_INIT ? GV_TRAIT_RARE \
+                                                                                   : 0) |          \
+        (GV_CLASS_##class == GV_CLASS_ASK || GV_KIND_##name == GV_KIND_FUNCTION_ASK                \
+             ? GV_TRAIT_QUESTION                                                                   \
              : 0) |                                                                                \
         (GV_GPU_WORK_##work != GV_GPU_WORK_NONE || GV_CLASS_##class == GV_CLASS_SYNC ||            \
                  GV_CLASS_##class == GV_CLASS_ALLOC || GV_CLASS_##class == GV_CLASS_FREE ||        \

@@ -11,6 +11,9 @@ enum gv_own_cost {
     GV_OWN_COST_COUNT
 };
 
+/* A hook that took longer is not measured. */
+#define GV_OWN_COST_HOOK_MOST_NS 20000u
+
 struct gv_own_cost_total {
     _Atomic uint64_t count;
     _Atomic uint64_t total_ns;

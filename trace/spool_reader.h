@@ -209,10 +209,11 @@ void gv_spool_reader_free_stack(const struct gv_spool_reader *reader, uint32_t c
 /* Whether copies of other threads' stacks wait to be read. */
 bool gv_spool_reader_has_idle_stacks(const struct gv_spool_reader *reader);
 
-/* Of all threads. */
+/* The counters of one part, at any time. A damaged spool has any. */
 void gv_spool_reader_own_cost(const struct gv_spool_reader *reader, enum gv_own_cost what,
                               struct gv_own_cost_counts *counts);
 
+/* Of all threads. */
 struct gv_spool_slot_counts {
     uint64_t unrecorded;    /* quick questions, which left no record */
     uint64_t stacks_spared; /* calls for which no stack was taken, to stay within the budget */

@@ -47,12 +47,13 @@ static void count_lost(enum gv_api_class class)
 
 /* ---- what a hook costs ---- */
 
-/* Of so many calls one is measured, which takes two more readings of the clock. */
+/* One call in so many is measured, by two more readings of the clock: of its hook, what runs before
+ * the real call's first reading, and after its second. Without the hooks of calls inside, those
+ * with a stack or a reading of the scheduler, and those of more than GV_OWN_COST_HOOK_MOST_NS,
+ * which were probably interrupted. */
 #define GV_HOOKS_MEASURED 256u
-/* What takes longer was interrupted. */
-#define GV_HOOK_MOST_NS 20000u
 
-/* By chance: by the time of the call before. */
+/* At random: by a hash of when the call before began. */
 static inline bool is_measured(const struct gv_thread *thread)
 {
     return (uint32_t)thread->outer_start_ns * UINT32_C(0x9e3779b1) < UINT32_MAX / GV_HOOKS_MEASURED;
@@ -62,7 +63,7 @@ __attribute__((noinline)) static void note_hook(const struct gv_call *call, uint
 {
     uint64_t took_ns = call->start_ns - call->hook_ns + gv_clock_now_ns() - end_ns;
 
-    if (took_ns < GV_HOOK_MOST_NS)
+    if (took_ns < GV_OWN_COST_HOOK_MOST_NS && gv_thread_is_live(&gv_thread))
         gv_own_cost_add(gv_process.spool.header->own_cost, GV_OWN_COST_HOOKS, took_ns);
 }
 
@@ -174,7 +175,7 @@ static bool is_skipped(const struct gv_call *call)
 __attribute__((noinline)) static void begin_rarely(struct gv_call *call, struct gv_thread *thread,
                                                    const struct gv_facts *facts)
 {
-    call->hook_ns = 0;
+    call->hook_ns = 0; /* joining is no hook's cost */
     if (thread->depth != 0 && was_left(thread, call))
         abandon(thread, thread->jumped_ns ? thread->jumped_ns : gv_clock_now_ns());
     gv_process_steps.await_gpu_start(thread);
@@ -263,12 +264,12 @@ void gv_call_begin(struct gv_call *call, enum gv_api_id api, enum gv_api_class c
 {
     struct gv_thread *thread = &gv_thread;
 
-    call->hook_ns = __builtin_expect(is_measured(thread), 0) ? gv_clock_now_ns() : 0;
     call->api = (uint16_t)api;
     call->class = (uint8_t) class;
     if (__builtin_expect(thread->depth != 0 || !gv_thread_may_call(thread), 0)) {
         begin_rarely(call, thread, facts);
     } else {
+        call->hook_ns = __builtin_expect(is_measured(thread), 0) ? gv_clock_now_ns() : 0;
         call->depth = 0;
         call->live = true;
         thread->depth = 1;
@@ -571,7 +572,7 @@ static inline bool is_much(const struct gv_call *call, const struct gv_facts *fa
 /* Nothing but its record is wanted of such a call, if it succeeds at once. */
 static inline bool is_frequent(const struct gv_call *call, const struct gv_facts *facts)
 {
-    return !(call->traits & GV_TRAIT_RARE) &&
+    return !(call->traits & (GV_TRAIT_RARE | GV_TRAIT_QUESTION)) &&
            (!(call->traits & GV_TRAIT_ALLOCATES) || !is_much(call, facts));
 }
 
@@ -612,13 +613,13 @@ __attribute__((noinline)) static void end_outermost(struct gv_thread *thread, st
         (chosen || is_stack_wanted(call, result, end_ns - call->start_ns, facts))) {
         struct gv_stack_site site = site_of(call, facts, can_wait);
 
-        call->hook_ns = 0; /* a stack's cost is told by itself, and a reading's below */
+        call->hook_ns = 0; /* its cost is in `stacks` */
         site.is_node = thread->adds_node;
         site.is_short = class == GV_CLASS_SYNC && end_ns - call->start_ns < GV_STACKS_OWN_WAIT_NS;
         gv_stacks_write(thread, &site, chosen == GV_FIRST_OF_SITE ? 0 : chosen);
     }
     if (is_slow && gv_budget_allows(thread, can_wait) && !(facts->flags & GV_RECORD_UNWOUND)) {
-        call->hook_ns = 0;
+        call->hook_ns = 0; /* its cost is in `cpu-waits` */
         gv_run_delay_write(thread, gv_api_class_rows[class].room, end_ns);
     }
     write_call(thread, call, result, end_ns, facts);
@@ -674,15 +675,19 @@ static inline bool is_ordinary(const struct gv_thread *thread, const struct gv_c
     return is_frequent(call, facts) && result == 0 && facts->what == GV_FACT_NONE &&
            !thread->adds_node && !gv_stacks_wanted(duration_ns) &&
            !gv_run_delay_wanted(duration_ns) && thread->context &&
-           (call->kernel || !(facts->kernel | thread->launched) ||
+           (call->kernel || !(facts->kernel | thread->launched) /* a graph */ ||
             (call->class != GV_CLASS_LAUNCH && call->class != GV_CLASS_COLLECTIVE)) &&
            thread->next < thread->end && thread->open_to == GV_ROOM_REST;
 }
 
-/* Nobody waits for such a call, and programs make millions. */
-static inline bool is_quick_question(const struct gv_call *call, uint64_t duration_ns)
+/* Nobody waits for such a call, and programs make millions. Of an address it is usual that it
+ * fails.
+ */
+static inline bool is_quick_question(const struct gv_call *call, int32_t result,
+                                     uint64_t duration_ns)
 {
-    return call->class == GV_CLASS_ASK && !gv_run_delay_wanted(duration_ns);
+    return (call->traits & GV_TRAIT_QUESTION) && !gv_run_delay_wanted(duration_ns) &&
+           (result == 0 || call->class == GV_CLASS_ASK);
 }
 
 /* A slow poll gets its own row, because it may be a stall. */
@@ -736,7 +741,7 @@ void gv_call_end(struct gv_call *call, int32_t result, const struct gv_facts *fa
         fill_record(thread, call, result, duration_ns, facts, thread->context, call->kernel);
     else if (is_quick_poll(result, duration_ns, facts))
         write_poll(thread, call, end_ns, facts);
-    else if (is_quick_question(call, duration_ns))
+    else if (is_quick_question(call, result, duration_ns))
         gv_thread_count(&thread->slot->unrecorded);
     else {
         int saved_errno = errno;

@@ -15,7 +15,7 @@
 struct gv_call {
     uintptr_t caller;  /* where it returns to */
     uint64_t start_ns; /* of an outermost call, and of one that loads code */
-    uint64_t hook_ns;  /* when its hook began, if that is measured; else 0 */
+    uint64_t hook_ns;  /* when its hook began; 0: this hook is not measured */
     uint32_t kernel;   /* LAUNCH: the kernel's number, if known before the call */
     /* Not beside `correlation`, as it is in the record: both would be copied by one load, which had
      * to wait until the processor has stored the latter, and so all that the driver stored before:

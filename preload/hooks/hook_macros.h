@@ -117,7 +117,8 @@ static inline uint64_t gv_array_bytes(uint64_t element_bytes, uint64_t width, ui
     GV_WHEN(GV_DONE && (made_at), GV_TELL(fact, name) gv_facts.made = GV_BITS(*(made_at));         \
             gv_facts.owner = GV_BITS(of);)
 #define GV_NAMES(made_at, of, name) GV_KNOWS(GV_FACT_NAMES, made_at, of, name)
-/* cuBLAS asks at each launch. */
+/* What is known is not told again, so that the call takes the short way: cuBLAS asks for the same
+ * handle at each launch. */
 #define GV_ALIASES(made_at, known)                                                                 \
     GV_WHEN(GV_DONE && (made_at) && !gv_names_agree(GV_BITS(*(made_at)), GV_BITS(known)),          \
             GV_KNOWS(GV_FACT_ALIASES, made_at, known, NULL))

@@ -38,9 +38,11 @@ bool gv_names_add(uintptr_t handle, uintptr_t owner, uint32_t *kernel);
  */
 void gv_names_register(uintptr_t host_function, uintptr_t owner, const char *name);
 
-/* `handle` is another handle of what `known` is; unknown if that is. Nothing happens if both agree
- * already. */
+/* Whether both mean the same already. */
 bool gv_names_agree(uintptr_t handle, uintptr_t known);
+
+/* `handle` is another handle of what `known` is; unknown if `known` is. Nothing happens if they
+ * agree. */
 void gv_names_alias(uintptr_t handle, uintptr_t known);
 
 struct gv_names_answer {

@@ -977,7 +977,7 @@ SELECT
     c.process AS process, -- processes.id
     c.what AS what, -- hooks, hooks-unrecorded, ranges, stacks, events, cpu-waits, cupti-calls, cupti-buffers, thread, start, end: docs/performance.md
     c.count AS count, -- times
-    c.total_ns AS total_ns, -- sum; estimated for ranges and cupti-calls, and for hooks from those that were measured
+    c.total_ns AS total_ns, -- sum; estimated for ranges, cupti-calls, hooks and hooks-unrecorded (hooks: from measured ones)
     c.spared AS spared, -- skipped or put off, because the budget was used up
     CASE WHEN c.what <> 'thread' THEN c.total_ns * CASE WHEN c.what IN ('start', 'end') THEN 1 ELSE r.busiest END
         / nullif((SELECT total(run_ns) FROM run), 0) END AS share -- of the time of all processes, 0 to 1: docs/performance.md; NULL: no program thread waits for it

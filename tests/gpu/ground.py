@@ -190,10 +190,10 @@ def gpu_side(folder, least=1):
 
 
 def rows(folder):
-    """All calls but those of class ask, which have a row only if they took as long as a stall: that differs from run to run."""
+    """All calls but questions, which have a row only if they took as long as a stall: that differs from run to run."""
     with trace_of(folder) as trace:
         return trace.execute("SELECT name, class, result, bytes, kernel FROM calls WHERE class <> 'ask' "
-                             "ORDER BY start_ns").fetchall()
+                             "AND call_kind <> 'function-ask' ORDER BY start_ns").fetchall()
 
 
 # ---- the cases: name, function(bench, folder) -> what to say ----

@@ -133,9 +133,7 @@ static void kinds_contradict_themselves_nowhere(void **state)
 
         assert_true(kind->work == GV_GPU_WORK_NONE || kind->flags & GV_CALL_SUBMITS);
         assert_true(kind->work == GV_GPU_WORK_NONE || kind->flags & GV_CALL_CORRELATED);
-        /* Quick questions leave no row. */
-        assert_true(!(kind->flags & GV_CALL_LAZY) || kind->class == GV_CLASS_ASK ||
-                    kind->flags & GV_CALL_CORRELATED);
+        assert_true(!(kind->flags & GV_CALL_LAZY) || kind->flags & GV_CALL_CORRELATED);
         assert_true(!(kind->flags & GV_CALL_HOLDS) || kind->flags & GV_CALL_HELD);
         assert_true(scoped || !(kind->flags & (GV_CALL_DRAINS | GV_CALL_DRAINS_IF_0)));
     }

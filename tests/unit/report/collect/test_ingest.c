@@ -3,6 +3,7 @@
 
 #include "tests/unit/report/one_spool.h"
 
+#include "trace/call_table.h"
 #include "trace/spool_reader.h"
 
 #include <fcntl.h>
@@ -222,11 +223,25 @@ static void hooks_cost_what_the_measured_ones_did(void **state)
 
     for (uint64_t i = 0; i < 100; i++)
         fixture_call(&spool, 1, FIXTURE_SYNC, i * 100, 10, 0);
-    hooks->count = 100000;
-    hooks->total_ns = 100000 * 1000;
+    hooks->count = 20;
+    hooks->total_ns = 20 * 10000;
+    atomic_store(&spool.writer.header->lost.calls[GV_CLASS_SYNC], 100);
     recover();
     assert_int_equal(cost_of("hooks", "count"), 100);
-    assert_in_range(cost_of("hooks", "total_ns"), 99000, 101000);
+    assert_in_range(cost_of("hooks", "total_ns"), 100 * 5000, 100 * 5500);
+    assert_int_equal(cost_of("hooks-unrecorded", "total_ns"), cost_of("hooks", "total_ns"));
+}
+
+static void measured_hooks_of_a_damaged_spool_do_not_count(void **state)
+{
+    struct gv_own_cost_total *hooks = &spool.writer.header->own_cost[GV_OWN_COST_HOOKS];
+
+    for (uint64_t i = 0; i < 100; i++)
+        fixture_call(&spool, 1, FIXTURE_SYNC, i * 100, 10, 0);
+    hooks->count = 1;
+    hooks->total_ns = UINT64_MAX;
+    recover();
+    assert_in_range(cost_of("hooks", "total_ns"), 100 * 50, 100 * 1000);
 }
 
 static void the_summary_has_medians(void **state)
@@ -329,6 +344,7 @@ int main(void)
         TEST(streams_are_told_apart),
         TEST(its_share_is_that_of_the_busiest_thread),
         TEST(hooks_cost_what_the_measured_ones_did),
+        TEST(measured_hooks_of_a_damaged_spool_do_not_count),
         TEST(the_summary_has_medians),
         TEST(a_launch_row_is_small),
         TEST(nodes_of_child_graphs_run_as_nodes_of_the_whole),
