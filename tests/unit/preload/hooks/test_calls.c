@@ -370,6 +370,27 @@ static void sites_that_differ_little_have_cells_of_their_own(void **state)
         assert_in_range(cells[of], 370, 400);
 }
 
+/* The long way lets the budget of stacks grow, and takes half a microsecond on a GPU machine. */
+static bool takes_the_long_way(int api, struct gv_facts facts)
+{
+    gv_thread.stacks.at_ns = 0;
+    make(api, 0, 1, facts);
+    return gv_thread.stacks.at_ns != 0;
+}
+
+static void calls_with_nothing_to_tell_take_the_short_way(void **state)
+{
+    (void)state;
+    gv_run_delay_least_ns = gv_stacks_least_ns = 1000;
+    make(GV_ID_cuEventRecord, 0, 1, (struct gv_facts){0}); /* joins */
+    gv_thread.context = 0xc0;
+    assert_false(takes_the_long_way(GV_ID_cuEventRecord, (struct gv_facts){0}));
+    assert_false(takes_the_long_way(GV_ID_cuLaunchKernel, (struct gv_facts){.kernel = 5}));
+    assert_false(takes_the_long_way(GV_ID_cuGraphLaunch, (struct gv_facts){.object = 7}));
+    assert_false(takes_the_long_way(GV_ID_cuKernelGetFunction, (struct gv_facts){.kernel = 5}));
+    assert_true(takes_the_long_way(GV_ID_cuLaunchKernel, (struct gv_facts){.kernel = 100}));
+}
+
 /* Each by two readings of the clock more; those of calls with a stack are none. */
 static void of_256_hooks_one_is_measured(void **state)
 {
@@ -718,6 +739,7 @@ int main(void)
         TEST(calls_that_put_work_on_the_gpu_are_chosen_at_random),
         TEST(the_first_of_a_site_is_no_sample),
         TEST(sites_that_differ_little_have_cells_of_their_own),
+        TEST(calls_with_nothing_to_tell_take_the_short_way),
         TEST(of_256_hooks_one_is_measured),
         TEST(what_allocates_much_has_a_stack),
         TEST(a_copy_between_devices_begins_when_it_is_expected),
