@@ -66,10 +66,17 @@ def workload(name):
     return built("kernels", name)
 
 
-def hooked_calls():
+def kinds_of_calls():
     """The table of calls as {symbol: kind}."""
     with open(built("trace", "calls.inc"), encoding="utf-8") as table:
         return dict(re.findall(r"\bGV_API\w*\((\w+), ([A-Z]\w+),", table.read()))
+
+
+def hooked_calls():
+    """The same as {symbol: class}."""
+    with open(os.path.join(SOURCE, "trace", "call_kinds.def"), encoding="utf-8") as table:
+        class_of = dict(re.findall(r"^GV_CALL_KIND\((\w+), (\w+),", table.read(), re.M))
+    return {symbol: class_of[kind] for symbol, kind in kinds_of_calls().items()}
 
 
 def wait_for(condition, what, limit_s=SOON_S):

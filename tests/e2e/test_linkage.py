@@ -94,7 +94,7 @@ class DriverTour(Rows):
         self.assertGreater(trace.value("SELECT count(*) FROM calls WHERE result <> 0"), 3)
 
     def compare_with_log(self, log, trace):
-        recorded = {name for name, kind in harness.hooked_calls().items()
+        recorded = {name for name, kind in harness.kinds_of_calls().items()
                     if kind not in ("RESOLVE", "REGISTER", "ASK_ADDRESS", "ASK_FREE", "FUNCTION_ASK")}
         with open(log, encoding="utf-8") as file:
             seen = [tuple(line.split()[:2]) for line in file]

@@ -15,6 +15,7 @@
 struct work {
     struct work *next; /* by time */
     uint64_t number, due_ns;
+    uint64_t late_ns; /* of its stream, when it was queued: its due time has that */
     struct gv_sim_stream *stream;
     struct gv_sim_context *context;
     CUhostFn function;
@@ -37,9 +38,12 @@ static void run(struct work *w)
     else
         w->callback((CUstream)w->stream, CUDA_SUCCESS, w->data);
     uint64_t now = gv_sim_now_ns();
-    uint64_t late = now > w->due_ns ? now - w->due_ns : 0;
     if (gv_sim_is(w->stream, GV_SIM_STREAM)) {
+        /* Those before it were late, too: that counts once. */
+        uint64_t due = w->due_ns + w->stream->late_ns - w->late_ns;
+        uint64_t late = now > due ? now - due : 0;
         uint64_t end = atomic_load(&w->stream->end_ns) + late;
+        w->stream->late_ns += late;
         gv_sim_raise(&w->stream->end_ns, end);
         gv_sim_raise(&w->context->end_ns, end);
         if (w->stream->blocking)
@@ -105,6 +109,7 @@ uint64_t gv_sim_host_queue(struct gv_sim_stream *stream, uint64_t due_ns, CUhost
     if (!w)
         return 0;
     *w = (struct work){.due_ns = due_ns,
+                       .late_ns = stream->late_ns,
                        .stream = stream,
                        .context = stream->context,
                        .function = function,

@@ -149,6 +149,7 @@ struct gv_sim_stream {
     _Atomic uint64_t end_ns;
     uint64_t event_end_ns;      /* of the last event; see event.c */
     _Atomic uint64_t host_work; /* the last host function queued, see host_work.c */
+    _Atomic uint64_t late_ns;   /* how long its host functions have held it up */
     struct gv_sim_capture *_Atomic capture;
     struct gv_sim_nodes frontier;
     uint64_t queued;
