@@ -60,9 +60,11 @@ def read_log(path, names):
     return pid, image, tid, start_ns, Log(entries, names[calling - 1] if calling else None)
 
 
-def read_logs(folder):
+def read_logs(folder, recorded=None):
     """{(pid, tid, nth): log} of all processes. nth: how often the process had become another program by exec. A tid
-    that several threads had is one thread here, as it is for the trace below: they have it one after the other."""
+    that several threads had is one thread here, as it is for the trace below: they have it one after the other.
+    `recorded`: how many programs the trace has of each process. One whose first call was in flight at its exec may be
+    none of them."""
     with open(os.path.join(folder, "names"), encoding="utf-8") as file:
         names = file.read().split()
     found, begun = collections.defaultdict(list), {}
@@ -72,7 +74,14 @@ def read_logs(folder):
             found[pid, image, tid].append((start_ns, log))
             begun[pid, image] = min(start_ns, begun.get((pid, image), start_ns))
     logs = {}
+    images = collections.Counter(pid for pid, _ in begun)
+    with_calls = {(pid, image) for (pid, image, _), parts in found.items() if any(log.entries for _, log in parts)}
+    for pid, image in list(begun):
+        if (pid, image) not in with_calls and recorded and images[pid] > recorded.get(pid, 0):
+            del begun[pid, image]
     for (pid, image, tid), parts in found.items():
+        if (pid, image) not in begun:
+            continue
         parts = [log for _, log in sorted(parts, key=lambda part: part[0])]
         entries = [entry for part in parts for entry in part.entries]
         if entries or parts[-1].calling:
@@ -190,7 +199,7 @@ class Session:
     """The logs of a run and its trace. `cut`: the first process ends in the middle of its calls."""
 
     def __init__(self, folder, trace, classes, cut):
-        self.logs = read_logs(folder)
+        self.logs = read_logs(folder, dict(trace.execute("SELECT pid, count(*) FROM processes GROUP BY pid")))
         self.trace = trace
         self.classes = classes
         self.cut = cut
