@@ -175,7 +175,7 @@ static bool is_skipped(const struct gv_call *call)
 __attribute__((noinline)) static void begin_rarely(struct gv_call *call, struct gv_thread *thread,
                                                    const struct gv_facts *facts)
 {
-    call->hook_ns = 0; /* joining is no hook's cost */
+    call->hook_ns = 0; /* inside another call, or with the cost of joining */
     if (thread->depth != 0 && was_left(thread, call))
         abandon(thread, thread->jumped_ns ? thread->jumped_ns : gv_clock_now_ns());
     gv_process_steps.await_gpu_start(thread);
@@ -228,7 +228,7 @@ static inline bool is_in_cupti(const struct gv_call *call)
 static void begin_late(struct gv_call *call, struct gv_thread *thread)
 {
     call->start_ns = thread->outer_start_ns = gv_clock_now_ns();
-    call->hook_ns = 0;
+    call->hook_ns = 0; /* its events, or asking CUPTI, came in between */
     atomic_store_explicit(&thread->slot->start_ns, call->start_ns, memory_order_release);
 }
 
@@ -680,9 +680,7 @@ static inline bool is_ordinary(const struct gv_thread *thread, const struct gv_c
            thread->next < thread->end && thread->open_to == GV_ROOM_REST;
 }
 
-/* Nobody waits for such a call, and programs make millions. Of an address it is usual that it
- * fails.
- */
+/* Nobody waits for such a call, and programs make millions. One about an address fails often. */
 static inline bool is_quick_question(const struct gv_call *call, int32_t result,
                                      uint64_t duration_ns)
 {

@@ -113,15 +113,16 @@ static inline uint64_t gv_array_bytes(uint64_t element_bytes, uint64_t width, ui
     GV_LOADS(GV_FACT_LINKS_IMAGE, GV_LOAD_LINK, (const uint64_t *)NULL, image)                     \
     gv_facts.data_bytes = image_bytes;                                                             \
     gv_facts.label = name;
-#define GV_KNOWS(fact, made_at, of, name)                                                          \
-    GV_WHEN(GV_DONE && (made_at), GV_TELL(fact, name) gv_facts.made = GV_BITS(*(made_at));         \
+#define GV_KNOWS(is_new, fact, made_at, of, name)                                                  \
+    GV_WHEN(GV_DONE && (made_at) && (is_new),                                                      \
+            GV_TELL(fact, name) gv_facts.made = GV_BITS(*(made_at));                               \
             gv_facts.owner = GV_BITS(of);)
-#define GV_NAMES(made_at, of, name) GV_KNOWS(GV_FACT_NAMES, made_at, of, name)
+#define GV_NAMES(made_at, of, name) GV_KNOWS(true, GV_FACT_NAMES, made_at, of, name)
 /* What is known is not told again, so that the call takes the short way: cuBLAS asks for the same
  * handle at each launch. */
 #define GV_ALIASES(made_at, known)                                                                 \
-    GV_WHEN(GV_DONE && (made_at) && !gv_names_agree(GV_BITS(*(made_at)), GV_BITS(known)),          \
-            GV_KNOWS(GV_FACT_ALIASES, made_at, known, NULL))
+    GV_KNOWS(!gv_names_agree(GV_BITS(*(made_at)), GV_BITS(known)), GV_FACT_ALIASES, made_at,       \
+             known, NULL)
 #define GV_UNLOADS(handle)                                                                         \
     GV_WHEN(gv_phase == GV_BEFORE, gv_facts.module = gv_call_before_unload(GV_BITS(handle));)      \
     GV_WHEN(gv_phase == GV_AFTER, gv_facts.what = GV_FACT_UNLOADS;                                 \

@@ -3,7 +3,7 @@
  * for what is too short to be measured each time.
  *
  * An estimate is a number of calls, or of nodes of graphs, times the cost of one. The process
- * measures the hooks of some calls (preload/hooks/calls.c). An estimate counts as 20 of them: two
+ * measures the hooks of some calls (preload/hooks/calls.c). An estimate counts as some of them: two
  * readings of the session's clock, and the time for a record. A reading takes 10 to 250 ns on
  * different machines, so it is measured here. What CUPTI adds to a call was measured once
  * (docs/performance.md).
