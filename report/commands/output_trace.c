@@ -22,9 +22,11 @@ static bool is_left_behind(const char *path, char beside[GV_TRACE_FILE_BESIDE_BY
     return false;
 }
 
-/* Whether the file may be replaced: one of ours to which nothing is added, or an empty one. */
+/* Whether the file may be replaced: one of ours to which nothing is added, or an empty one, which
+ * a trace is, too, until its collector has committed something. */
 static bool may_replace(const char *path)
 {
+    char beside[GV_TRACE_FILE_BESIDE_BYTES];
     struct gv_trace_probe probe;
     struct stat status;
 
@@ -33,7 +35,9 @@ static bool may_replace(const char *path)
     int error = S_ISREG(status.st_mode) && status.st_uid == geteuid()
                     ? gv_trace_file_probe(path, &probe)
                     : -EEXIST;
-    return error == -ENODATA || (error == 0 && probe.complete);
+    if (error == -ENODATA)
+        return !is_left_behind(path, beside) && !gv_trace_file_is_being_written(path);
+    return error == 0 && probe.complete;
 }
 
 static int refuse_other(const char *path)

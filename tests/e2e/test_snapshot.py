@@ -1,5 +1,6 @@
 """gpuverify snapshot: a copy of the trace of a running program."""
 
+import fcntl
 import os
 import re
 import signal
@@ -106,6 +107,17 @@ class Snapshot(Sandbox):
         result, path = self.take(self.trace_path)
         self.assertRegex(result.out, "all of .* has ended")
         self.assertEqual(list(self.open_trace(path).database.iterdump()), list(trace.database.iterdump()))
+
+    def test_a_trace_that_is_still_empty_is_left_alone(self):
+        finished = self.end(self.begin()).path
+        for beside, locked in ("begun.db-journal", False), ("other", True):
+            with self.subTest(beside), open(self.write("begun.db", ""), "rb") as begun:
+                path = self.write(beside, "of begun.db")
+                if locked:
+                    fcntl.flock(begun, fcntl.LOCK_SH)
+                self.assertIn("begun.db exists, and is not a finished trace", self.take(finished, "begun.db", status=3)[0].err)
+                os.unlink(path)
+        self.take(finished, "begun.db")
 
     def test_its_name(self):
         process = self.begin()
