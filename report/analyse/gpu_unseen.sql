@@ -92,7 +92,7 @@ last AS (
                 (SELECT 1 FROM meta WHERE key = 'graphs' AND value = 'nodes') THEN 2 ELSE 0 END))) c
         LEFT JOIN seen s ON s.part = c.part AND s.stream IS c.stream
     WHERE c.start_ns > coalesce(s.last_ns, -1)
-        AND NOT {is_captured(c)}
+        AND NOT {is_captured(c)} AND NOT {has_no_gpu_side}
     GROUP BY 1)
 SELECT min(k.at_ns, coalesce(l.launched_ns, k.at_ns)) AS launched_ns,
     CASE k.gpu WHEN 'operations' THEN k.next_ns

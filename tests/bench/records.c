@@ -8,8 +8,9 @@
  * operations, with waits, copies, allocations and frees, modules with their own kernels that come
  * and go, and threads that end and start. One launch in 512 is lost and counted. When the spool is
  * full, it waits for room. APART_NS: the time between two launches, as the records say: months pass
- * in minutes. Prints `name value` lines. Memory is the collector's own (RssAnon): shared pages of
- * the spool are the program's, and others are file pages, which the system can take back.
+ * in minutes. With GPUVERIFY_GPU=off it writes no operations. Prints `name value` lines. Memory is
+ * the collector's own (RssAnon): shared pages of the spool are the program's, and others are file
+ * pages, which the system can take back.
  */
 #include "trace/session.h"
 #include "trace/session_id.h"
@@ -62,6 +63,7 @@ struct feed {
     unsigned thread_count;
     uint64_t serials, written, lost, now_ns, apart_ns;
     uint32_t module, kernel;
+    bool has_gpu;
 };
 
 static void fail(const char *what)
@@ -233,14 +235,15 @@ static void launch(struct feed *feed, uint64_t number)
         put_call(feed, thread, LAUNCH, 1000, 0, (uint32_t)number);
     else
         feed->lost++;
-    if (number > BEHIND)
+    if (number > BEHIND && feed->has_gpu)
         put_operation(feed, (uint32_t)(number - BEHIND));
     feed->now_ns += feed->apart_ns;
     if (feed->apart_ns && number % PACED_EVERY == 0)
         usleep(1000);
 }
 
-static void describe(struct gv_spool_header *header, const char *session, uint64_t epoch_ns)
+static void describe(struct gv_spool_header *header, const char *session, uint64_t epoch_ns,
+                     bool has_gpu)
 {
     uint64_t ticks = 0;
 
@@ -254,8 +257,8 @@ static void describe(struct gv_spool_header *header, const char *session, uint64
     strcpy(header->program, "bench_records");
     strcpy(header->executable, "/bench_records");
     strcpy(header->directory, "/");
-    atomic_store(&header->gpu.cupti_version, 130001);
-    atomic_store(&header->gpu.state, GV_GPU_SEEN);
+    atomic_store(&header->gpu.cupti_version, has_gpu ? 130001 : 0);
+    atomic_store(&header->gpu.state, has_gpu ? GV_GPU_SEEN : GV_GPU_OFF);
     memcpy(header->magic, GV_SPOOL_MAGIC, sizeof(GV_SPOOL_MAGIC));
 }
 
@@ -274,18 +277,21 @@ static void record(const char *folder, uint64_t records, unsigned threads, uint6
         fail(path);
     feed.now_ns = clock_ns();
     feed.apart_ns = apart_ns;
-    describe(feed.writer.header, session, feed.now_ns);
+    const char *gpu = getenv("GPUVERIFY_GPU");
+    feed.has_gpu = !gpu || strcmp(gpu, "off") != 0;
+    describe(feed.writer.header, session, feed.now_ns, feed.has_gpu);
     feed.thread_count = threads;
     for (unsigned i = 0; i < threads; i++)
         feed.threads[i].serial = ++feed.serials;
     feed.threads[threads].serial = GV_SPOOL_GPU_THREAD;
     if (write(ready, session, sizeof(session)) != sizeof(session))
         fail("pipe");
-    put_shapes(&feed);
+    if (feed.has_gpu)
+        put_shapes(&feed);
     uint64_t number = 1;
     for (; feed.written < records; number++)
         launch(&feed, number);
-    for (uint64_t last = number; number < last + BEHIND; number++)
+    for (uint64_t last = number; number < last + BEHIND && feed.has_gpu; number++)
         put_operation(&feed, (uint32_t)(number - BEHIND));
     for (unsigned i = 0; i <= threads; i++)
         leave_segment(&feed, &feed.threads[i]);

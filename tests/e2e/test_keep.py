@@ -16,11 +16,11 @@ LAUNCHES = 120_000  # 200 minutes, in about two seconds
 
 class Keep(harness.Case):
 
-    def kept(self, keep):
+    def kept(self, keep, **env):
         path, spools = self.path("kept.db"), self.path("spools")
         os.mkdir(spools, mode=0o700)
         done = subprocess.run([RECORDS, GPUVERIFY, spools, path, str(2 * LAUNCHES), "4", str(60_000_000_000 // LAUNCHES_PER_MINUTE)],
-                              env={**os.environ, "GPUVERIFY_KEEP": keep}, stdout=subprocess.PIPE, text=True, timeout=120)
+                              env={**os.environ, "GPUVERIFY_KEEP": keep, **env}, stdout=subprocess.PIPE, text=True, timeout=120)
         self.assertEqual(done.returncode, 0)
         self.assertEqual(os.listdir(spools), [])
         return self.trace(path, losses=True), dict(map(str.split, done.stdout.splitlines()))
@@ -40,6 +40,12 @@ class Keep(harness.Case):
         self.assertGreaterEqual(trace.value("SELECT sum(count) FROM minutes WHERE what = 'kernel'"), launched)
         self.assertAlmostEqual(launched, int(fed["records"]) / 2, delta=int(fed["records"]) / 20)
         self.assertIn("recorded", self.command("report", trace.path).out.split("\n\n")[0])
+
+    def test_old_minutes_are_not_seen_without_a_gpu_side_either(self):
+        trace, _ = self.kept("10min", GPUVERIFY_GPU="off")
+        self.assertEqual(trace.value("SELECT count(*) FROM gpu_ops"), 0)
+        told = self.command("query", trace.path, "--format=csv", "SELECT sum(total_ns) FROM ledger WHERE what = 'not-seen'").out
+        self.assertGreaterEqual(int(told.split()[1]), trace.value("SELECT value FROM meta WHERE key = 'full_from_ns'") - 10**9)
 
     def test_what_is_not_an_extent_is_said(self):
         done = self.run_well([harness.built("kernels", "driver_tour")], quiet=False,

@@ -46,8 +46,23 @@ class Sampled(harness.Case):
         self.assertEqual(busy_ns, sampled_ns)
         total_ns = sum(row[2] for row in rows.values() if row[2])
         self.assertGreater(busy_ns, 0.9 * total_ns)  # a wait that returns late counts, too
-        lines = trace.value("SELECT total(gpu_ns) FROM gpu_lines")
+        [(lines, error)] = trace.rows("SELECT total(gpu_ns), total(error) FROM gpu_lines")
         self.assertLess(abs(lines - total_ns), 0.05 * total_ns)
+        self.assertGreater(error * lines, 0.9 * sum(row[3] for row in rows.values() if row[2]))
+
+    def ledger(self, path):
+        told = self.command("query", path, "--format=csv", "SELECT what, sum(total_ns) FROM ledger GROUP BY 1", sim=False).out
+        return {what: int(total_ns) for what, total_ns in list(csv.reader(told.splitlines()))[1:]}
+
+    def test_what_was_not_recorded_is_no_part_of_the_run(self):
+        path = self.path("stopped.db")
+        stored.make_anew("sampled", path, "DELETE FROM call WHERE start_ns BETWEEN 1000000000 AND 1999999999",
+                         "INSERT INTO recording_change VALUES (1, 1, 1000000000), (1, 2, 2000000000)",
+                         "INSERT INTO gpu_change (process, at_ns, gpu) VALUES (1, 1000000000, 'stopped'), (1, 2000000000, 'seen')")
+        stored.make_anew("sampled", self.path("whole.db"))
+        part, whole = self.ledger(path), self.ledger(self.path("whole.db"))
+        self.assertEqual(part["not-seen"], 1_000_000_000)
+        self.assertAlmostEqual(part["kernel"], whole["kernel"] * 2 / 3, delta=0.02 * whole["kernel"])
 
     @harness.depends_on_time("a call that is held up makes the error larger than what NVML says")
     def test_what_people_read(self):

@@ -102,7 +102,7 @@ static int take_host_only(struct gv_ledger *ledger, uint32_t number,
         piece.from_ns = lane->busy_until_ns;
         piece.to_ns = launch->start_ns;
         if (piece.to_ns > piece.from_ns)
-            error = gv_ledger_book(ledger, number, &piece);
+            error = gv_ledger_book_unknown(ledger, number, &piece);
         piece.from_ns = piece.to_ns > piece.from_ns ? piece.to_ns : piece.from_ns;
         piece.to_ns = drained_ns;
         piece.what = GV_ACCOUNT_KERNEL;
@@ -544,7 +544,7 @@ int gv_ledger_take(struct gv_ledger *ledger)
         const struct gv_ledger_piece unknown = {
             .from_ns = lane->busy_until_ns, .to_ns = lane->end_ns, .what = GV_ACCOUNT_UNKNOWN};
         if (lane->worked && !lane->drained)
-            error = gv_ledger_book(ledger, i, &unknown);
+            error = gv_ledger_book_unknown(ledger, i, &unknown);
         else
             error = gv_ledger_gap_open(ledger, i, lane->end_ns);
         if (!error)

@@ -106,7 +106,7 @@ static int book_without_copies(struct walk *walk, struct gv_ledger_piece piece)
     return error || piece.from_ns >= to_ns ? error : book_opened(walk, piece);
 }
 
-/* From the cursor to `to_ns`, as far as the device's side was recorded. */
+/* From the cursor to `to_ns`, as far as it was recorded. */
 static int book_idle(struct walk *walk, int64_t to_ns, struct gv_ledger_piece piece)
 {
     struct gv_ledger_lane *lane = &walk->ledger->lanes[walk->lane];
@@ -118,7 +118,8 @@ static int book_idle(struct walk *walk, int64_t to_ns, struct gv_ledger_piece pi
         int64_t end_ns = unseen->until_ns < to_ns ? unseen->until_ns : to_ns;
         if (unseen->process != lane->process || unseen->known_ns >= to_ns)
             break;
-        if (end_ns <= walk->cursor_ns)
+        /* A lane without a device tells what is known of the calls. */
+        if (end_ns <= walk->cursor_ns || (lane->device < 0 && !unseen->stopped))
             continue;
         if (unseen->known_ns > walk->cursor_ns) {
             piece.from_ns = walk->cursor_ns;
@@ -451,6 +452,14 @@ static int gap(struct gv_ledger *ledger, uint32_t number, int64_t until_ns,
         error = fill(&walk, until_ns, launch);
     lane->busy_until_ns = until_ns;
     return error ? error : gv_ledger_idle_end(ledger, number, launch ? launch->id : 0, is_inner);
+}
+
+int gv_ledger_book_unknown(struct gv_ledger *ledger, uint32_t lane,
+                           const struct gv_ledger_piece *piece)
+{
+    struct walk walk = {.ledger = ledger, .lane = lane, .cursor_ns = piece->from_ns};
+
+    return book_idle(&walk, piece->to_ns, *piece);
 }
 
 int gv_ledger_gap(struct gv_ledger *ledger, uint32_t lane, int64_t until_ns,

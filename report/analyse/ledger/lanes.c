@@ -179,10 +179,8 @@ static void settle_phases(struct gv_ledger_lane *lane)
 /* The list has the times of a process one after the other. */
 static void find_unseen(const struct gv_ledger *ledger, struct gv_ledger_lane *lane)
 {
-    const bool is_measured = lane->device >= 0; /* else it was seen nowhere */
-
     while (lane->unseen_at < ledger->unseen.count &&
-           !(is_measured && ledger->unseen.times[lane->unseen_at].process == lane->process))
+           ledger->unseen.times[lane->unseen_at].process != lane->process)
         lane->unseen_at++;
 }
 

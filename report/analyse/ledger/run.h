@@ -379,6 +379,9 @@ int gv_ledger_cell_of(struct gv_ledger *ledger, const struct gv_ledger_cell *wan
 bool gv_ledger_is_lost(const struct gv_ledger_lane *lane, uint32_t what);
 /* What is idle goes to the next opener too, until that is known. */
 int gv_ledger_book(struct gv_ledger *ledger, uint32_t lane, const struct gv_ledger_piece *piece);
+/* gaps.c: books one piece of idle or unknown time, as far as it was recorded. */
+int gv_ledger_book_unknown(struct gv_ledger *ledger, uint32_t lane,
+                           const struct gv_ledger_piece *piece);
 /* Takes a time back from what the lane's last computing was booked (busy_cell), as far as it lies
  * in that one's phase. */
 int gv_ledger_take_back(struct gv_ledger *ledger, uint32_t lane, int64_t *from_ns, int64_t *to_ns);

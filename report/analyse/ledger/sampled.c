@@ -34,7 +34,7 @@ int gv_ledger_sampled_take(struct gv_ledger *ledger, uint32_t number,
 {
     const struct gv_ledger_lane *lane = &ledger->lanes[number];
     const struct gv_totals_part *part = &ledger->part;
-    double error_ns = 0;
+    double error_ns;
     int64_t ns = gv_scaled_ns(ledger->scaled, call, &error_ns), known;
     uint32_t what = account_of(ledger, call->api);
     uint32_t phase = phase_of(lane, call->key.at_ns);
@@ -43,7 +43,8 @@ int gv_ledger_sampled_take(struct gv_ledger *ledger, uint32_t number,
 
     if (ns <= 0 || call->key.at_ns < part->from_ns || call->key.at_ns >= part->to_ns ||
         (part->thread && part->thread != call->thread) ||
-        !gv_range_choice_has(part->ranges, call->key.id))
+        !gv_range_choice_has(part->ranges, call->key.id) ||
+        gv_gpu_unseen_overlaps(&ledger->unseen, lane->process, call->key.at_ns, call->key.at_ns))
         return 0;
     known = gv_key_map_find(&ledger->sampled_numbers, &key);
     if (!known && ledger->sampled_count >= SAMPLED_MOST) {

@@ -147,10 +147,10 @@ static int add_item(struct gv_lines *lines, struct gv_lines_class *class,
 
 /* Of a process without a GPU side, calls are all that is known. */
 static int take_host_only(struct gv_lines *lines, struct gv_lines_call *call, int64_t thread,
-                          int64_t api, int64_t gpu_ns)
+                          int64_t api, int64_t gpu_ns, double error_ns)
 {
-    const int64_t amounts[GV_STRATA_AMOUNTS] = {[GV_STRATA_GPU] = gpu_ns > 0 ? gpu_ns : 0};
-    const struct gv_totals_part *part = &lines->part;
+    const int64_t amounts[GV_STRATA_AMOUNTS] = {
+        [GV_STRATA_GPU] = gpu_ns > 0 ? gpu_ns : 0, [GV_STRATA_ERROR] = llround(error_ns)};
     struct gv_lines_class class = {
         .process = gv_id_table_get(&lines->process_of, thread, 0),
         .kind = kind_of_work(gv_id_table_get(&lines->work, api, 0)),
@@ -159,14 +159,13 @@ static int take_host_only(struct gv_lines *lines, struct gv_lines_call *call, in
         .sampled = gpu_ns >= 0,
     };
 
-    if ((part->process && class.process != part->process) || part->device >= 0 ||
-        (part->thread && thread != part->thread) || call->start_ns < part->from_ns ||
-        call->start_ns >= part->to_ns || !gv_range_choice_has(part->ranges, call->id))
-        return 0;
-    return add_item(lines, &class, call, 0, amounts[GV_STRATA_GPU], amounts);
+    return lines->part.device < 0
+               ? add_item(lines, &class, call, 0, amounts[GV_STRATA_GPU], amounts)
+               : 0;
 }
 
-int gv_lines_take_call(struct gv_lines *lines, const struct gv_pass_call *row, int64_t gpu_ns)
+int gv_lines_take_call(struct gv_lines *lines, const struct gv_pass_call *row, bool counts,
+                       int64_t gpu_ns, double error_ns)
 {
     struct gv_lines_call call;
     int error;
@@ -182,10 +181,10 @@ int gv_lines_take_call(struct gv_lines *lines, const struct gv_pass_call *row, i
         gv_lines_thread_of(lines, row->thread)->chance = 1 / call.one_of;
     gv_lines_nodes_take(lines, &call);
     lines->known[(uint64_t)call.id % GV_LINES_CALLS] = call;
-    return gv_id_table_get(&lines->host_only, gv_id_table_get(&lines->process_of, row->thread, 0),
-                           0)
+    return counts && gv_id_table_get(&lines->host_only,
+                                     gv_id_table_get(&lines->process_of, row->thread, 0), 0)
                ? take_host_only(lines, &lines->known[(uint64_t)call.id % GV_LINES_CALLS],
-                                row->thread, row->api, gpu_ns)
+                                row->thread, row->api, gpu_ns, error_ns)
                : 0;
 }
 

@@ -39,9 +39,11 @@ struct gv_lines;
 
 /* Of a part of a trace. 0 or -errno; call gv_lines_close() in any case. */
 int gv_lines_open(struct gv_lines **lines, sqlite3 *trace, const struct gv_totals_part *part);
-/* Any call, and the operations of the part, in the order of time. gpu_ns: what the call took on the
- * GPU, if no operations say so; -1: not known. 0 or -errno. */
-int gv_lines_take_call(struct gv_lines *lines, const struct gv_pass_call *row, int64_t gpu_ns);
+/* Any call (counts: it is one of the part), and the operations of the part, in the order of time.
+ * gpu_ns, error_ns: what the call took on the GPU, if no operations say so; -1: not known. 0 or
+ * -errno. */
+int gv_lines_take_call(struct gv_lines *lines, const struct gv_pass_call *row, bool counts,
+                       int64_t gpu_ns, double error_ns);
 int gv_lines_take(struct gv_lines *lines, const struct gv_lines_operation *operation);
 /* Estimates, and fills the empty tables gpu_stack and gpu_line. 0 or -errno. */
 int gv_lines_store(struct gv_lines *lines);

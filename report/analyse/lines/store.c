@@ -118,7 +118,8 @@ static int add_lines(struct storing *storing, const double *squares)
     for (size_t i = 0; i < storing->count && !error; i++) {
         const struct line *line = &storing->all[i];
         double error_ns = sqrt(fmin(fmax(squares[i], 0), 2e37)) +
-                          sqrt(fmin(fmax(squares[storing->count + i], 0), 2e37));
+                          sqrt(fmin(fmax(squares[storing->count + i], 0), 2e37)) +
+                          (double)line->amounts[GV_STRATA_ERROR];
         const int64_t values[] = {
             line->place,
             line->capture,

@@ -183,7 +183,8 @@ double gv_strata_odds(const struct gv_strata_part *part)
 
 static enum gv_strata_measure measure_of(int amount)
 {
-    return amount == GV_STRATA_GPU ? GV_STRATA_BY_TIME : GV_STRATA_BY_CALLS;
+    return amount == GV_STRATA_GPU || amount == GV_STRATA_ERROR ? GV_STRATA_BY_TIME
+                                                                : GV_STRATA_BY_CALLS;
 }
 
 /* Never 0. */
@@ -239,7 +240,8 @@ static void share_cell(struct gv_strata *strata, const struct gv_strata_entry *e
     part_extra(node, &node->direct, extra);
 
     for (int i = 0; i < GV_STRATA_AMOUNTS; i++)
-        estimate[i] += (node->direct.amounts[i] + extra[i]) * (i == GV_STRATA_GPU ? gpu : calls);
+        estimate[i] += (node->direct.amounts[i] + extra[i]) *
+                       (measure_of(i) == GV_STRATA_BY_TIME ? gpu : calls);
 }
 
 struct class_guess {

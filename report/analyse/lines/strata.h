@@ -30,6 +30,7 @@
 
 enum gv_strata_amount {
     GV_STRATA_GPU,
+    GV_STRATA_ERROR, /* of what is an estimate itself, and has one error in common */
     GV_STRATA_CALLS,
     GV_STRATA_QUEUED,
     GV_STRATA_IDLE,

@@ -356,13 +356,13 @@ int64_t gv_scaled_ns(const struct gv_scaled *scaled, const struct gv_pass_call *
     const struct cell *cell;
     struct keys keys;
 
+    *error_ns = 0;
     if (!scaled || !find_keys(scaled, call, &keys))
         return -1;
     cell = source_of(scaled, &keys);
     if (!cell || cell->samples < 1)
         return -1;
-    if (error_ns)
-        *error_ns = hypot(sqrt(cell->variance) * keys.size, cell->we / cell->w);
+    *error_ns = hypot(sqrt(cell->variance) * keys.size, cell->we / cell->w);
     return rounded(cell->each * keys.size);
 }
 

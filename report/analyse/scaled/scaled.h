@@ -28,7 +28,7 @@ struct gv_scaled;
 int gv_scaled_open(struct gv_scaled **scaled, sqlite3 *trace, struct gv_pass *pass);
 
 /* How long the call kept the GPU; -1: it did not, or that is not known. error_ns: the standard
- * error of the average, which calls like it have in common; may be NULL. */
+ * error of the average, which calls like it have in common. */
 int64_t gv_scaled_ns(const struct gv_scaled *scaled, const struct gv_pass_call *call,
                      double *error_ns);
 

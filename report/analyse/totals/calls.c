@@ -115,14 +115,16 @@ int gv_totals_call(void *context, const struct gv_pass_call *call)
     enum gv_totals_class class = (enum gv_totals_class)gv_id_table_get(&run->apis, api, 0);
     int64_t process = gv_id_table_get(&run->threads, call->thread, 0);
     int64_t before = gv_totals_memory_context(run, call), gpu_ns;
+    bool counts = gv_totals_takes(run, call);
+    double error_ns;
     int error;
 
-    gpu_ns = gv_scaled_ns(run->scaled, call, NULL);
-    error = gv_lines_take_call(run->lines, call, gpu_ns);
+    gpu_ns = gv_scaled_ns(run->scaled, call, &error_ns);
+    error = gv_lines_take_call(run->lines, call, counts, gpu_ns, error_ns);
 
     run->starts_of[(uint64_t)call->key.id % GV_TOTALS_STARTS] =
         (struct gv_totals_start){call->key.id, start_ns};
-    if (error || !gv_totals_takes(run, call))
+    if (error || !counts)
         return error ? error : totals_beside(run, call, before);
     totals_span(run, class, start_ns, last_ns);
     run->calls = gv_time_sum(run->calls, count);
