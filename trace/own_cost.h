@@ -13,6 +13,8 @@ enum gv_own_cost {
 
 /* A hook that took longer is not measured. */
 #define GV_OWN_COST_HOOK_MOST_NS 20000u
+/* Nothing takes longer, but in a damaged spool. */
+#define GV_OWN_COST_MOST_NS UINT64_C(3600000000000)
 
 struct gv_own_cost_total {
     _Atomic uint64_t count;

@@ -62,13 +62,20 @@ void gv_process_cost_open(struct gv_process_cost *cost, struct gv_database *data
         .database = database, .reader = reader, .estimated_ns = estimated_hook_ns(clock)};
 }
 
+/* No more than a damaged spool may say. */
+static struct gv_own_cost_counts believed(struct gv_own_cost_counts counts, uint64_t most_ns)
+{
+    if (counts.total_ns / most_ns > counts.count)
+        counts.count = counts.total_ns = 0;
+    return counts;
+}
+
 static double hook_ns(const struct gv_process_cost *cost)
 {
     struct gv_own_cost_counts measured;
 
     gv_spool_reader_own_cost(cost->reader, GV_OWN_COST_HOOKS, &measured);
-    if (measured.total_ns / GV_OWN_COST_HOOK_MOST_NS > measured.count) /* a damaged spool */
-        measured = (struct gv_own_cost_counts){0};
+    measured = believed(measured, GV_OWN_COST_HOOK_MOST_NS);
     return (GV_OWN_COST_WEIGHT * cost->estimated_ns + (double)measured.total_ns) /
            (GV_OWN_COST_WEIGHT + (double)measured.count);
 }
@@ -173,7 +180,8 @@ int gv_process_cost_store(struct gv_process_cost *cost, const struct gv_spool_st
 
     gv_spool_reader_slot_counts(cost->reader, &slots);
     for (int i = 0; i < GV_OWN_COST_COUNT && !error; i++) {
-        struct gv_own_cost_counts counts = now->own_cost[i], *known = &cost->counts[i];
+        struct gv_own_cost_counts counts = believed(now->own_cost[i], GV_OWN_COST_MOST_NS);
+        struct gv_own_cost_counts *known = &cost->counts[i];
 
         if (i == GV_OWN_COST_HOOKS || i == GV_OWN_COST_RANGES || i == GV_OWN_COST_CALLBACKS)
             continue;
@@ -197,7 +205,8 @@ int gv_process_cost_store_wait(struct gv_process_cost *cost)
     gv_spool_reader_status(cost->reader, &status);
     if (!status.exiting || !status.ended_ns || status.ended_ns > now_ns)
         return 0;
-    struct gv_own_cost_counts wait = status.own_cost[GV_OWN_COST_END];
+    struct gv_own_cost_counts wait =
+        believed(status.own_cost[GV_OWN_COST_END], GV_OWN_COST_MOST_NS);
     wait.count += wait.count == 0;
     wait.total_ns += now_ns - status.ended_ns;
     return cost_set(cost, GV_OWN_COST_END, &wait);

@@ -14,6 +14,7 @@
 #include "report/show/format.h"
 #include "report/show/message.h"
 #include "report/show/output_file.h"
+#include "report/show/shown_path.h"
 #include "report/store/database.h"
 #include "report/store/trace_file.h"
 #include "report/store/trusted_schema.h"
@@ -259,10 +260,21 @@ static void snapshot_say(const struct snapshot *snapshot)
                           snapshot->trace);
 }
 
+/* A trace that has ended meanwhile would be replaced by its older copy. */
+static int snapshot_refuse_itself(const struct snapshot *snapshot, const char *path)
+{
+    if (!gv_output_file_is_same(path, snapshot->trace))
+        return 0;
+    gv_message("%s is the trace itself: name another file", gv_shown_path(path));
+    return -EEXIST;
+}
+
 static int snapshot_run(struct snapshot *snapshot, const char *path)
 {
     int error = snapshot_find(snapshot);
 
+    if (!error)
+        error = snapshot_refuse_itself(snapshot, path);
     if (!error)
         error = gv_output_trace_open(&snapshot->output, path);
     if (error)
@@ -270,6 +282,8 @@ static int snapshot_run(struct snapshot *snapshot, const char *path)
     /* It may be beside a service, and a timer does not mind. */
     setpriority(PRIO_PROCESS, 0, 10);
     error = snapshot_fill(snapshot);
+    if (!error)
+        error = snapshot_refuse_itself(snapshot, path);
     if (error) {
         gv_output_file_drop(&snapshot->output);
         return error;

@@ -43,6 +43,8 @@ class OwnCost(harness.Case):
         # Questions are recorded only if they are slow: how much memory is free, and what a function needs.
         self.assertEqual(costs["hooks-unrecorded"]["count"] + trace.count("cuMemGetInfo_v2") +
                          trace.count("cuFuncGetAttribute"), 2)
+        if costs["hooks-unrecorded"]["count"] == 2:
+            self.assertIn("2 more calls only asked something", self.command("report", trace.path, "-s", "calls").out)
         self.assertEqual(costs["cupti-calls"]["count"], 0)
 
     def test_slow_calls_cost_a_look_at_the_scheduler(self):

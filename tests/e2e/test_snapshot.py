@@ -123,8 +123,10 @@ class Snapshot(Sandbox):
         process = self.begin()
         other = self.write("other.db", "mine")
         os.symlink(other, self.path("link.db"))
-        for name in ("other.db", "link.db", "it.db"):
+        for name in ("other.db", "link.db"):
             self.assertIn("left alone", self.take(self.trace_path, name, status=3)[0].err)
+        for operand in self.trace_path, str(process.pid):
+            self.assertIn("it.db is the trace itself", self.take(operand, "it.db", status=3)[0].err)
         self.assertIn("No such file", self.take(self.trace_path, "no/where.db", status=3)[0].err)
         self.assertIn("-o FILE is missing", self.command("snapshot", self.trace_path, status=2).err)
         self.assertIn("-o FILE is missing", self.command("snapshot", self.trace_path, "-o", "-", status=2).err)
@@ -135,6 +137,7 @@ class Snapshot(Sandbox):
         with open(other, encoding="ascii") as file:
             self.assertEqual(file.read(), "mine")
         self.assertEqual(self.end(process).value(LAUNCHES), 20)
+        self.assertIn("it.db is the trace itself", self.take(self.trace_path, "it.db", status=3)[0].err)
         self.check_files("empty.db", "it.db", "link.db", "other.db", "twice.db")
 
     def test_nobody_there(self):

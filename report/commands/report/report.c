@@ -2,6 +2,7 @@
 
 #include "report/analyse/minutes/minutes.h"
 #include "report/analyse/names/kernel_name.h"
+#include "report/analyse/totals/totals.h"
 #include "report/commands/progress.h"
 #include "report/commands/sql_values.h"
 #include "report/commands/statement_rows.h"
@@ -87,6 +88,26 @@ static int words_of_lines(struct gv_report *report, const struct gv_section_gaps
                     " taken. Set GPUVERIFY_STACKS=all to take every stack.");
     if (report->facts.sampled_calls > 0)
         words_write(report, "The times are estimated from samples.");
+    return 0;
+}
+
+/* Their rows are the slow ones, which says nothing of the others. */
+static int words_of_calls(struct gv_report *report, const struct gv_section_gaps *gaps)
+{
+    char count[GV_FORMAT_BYTES], words[256];
+    int64_t quick = 0;
+    int error = gv_totals_is_all(&report->part)
+                    ? gv_database_number(report->trace, sql_quick_questions, NULL, 0, &quick)
+                    : 0;
+
+    (void)gaps;
+    if (error || quick <= 0)
+        return error;
+    snprintf(words, sizeof(words),
+             "%s more calls only asked something, and were answered quickly: they are not in the"
+             " trace. Of such functions, these are the slow calls.",
+             gv_format_count(count, quick));
+    words_write(report, words);
     return 0;
 }
 

@@ -182,6 +182,11 @@ SELECT a.name, t.count, t.total_ns, t.total_ns / t.count, t.min_ns, t.median_ns,
     {share(t.total_ns, (SELECT total(total_ns) FROM api_total))}, nullif(t.errors, 0)
 FROM api_total t JOIN api a ON a.id = t.api ORDER BY t.total_ns DESC, a.name LIMIT :top;
 
+-- name: quick_questions
+-- Calls that left no row, and were not lost.
+SELECT (SELECT CAST(total(count) AS INTEGER) FROM cost WHERE what = 'hooks-unrecorded')
+    - (SELECT CAST(total(count) AS INTEGER) FROM loss WHERE what = 'call');
+
 -- define: is_this_error
 -- Of a call f, the error e.
 f.api = e.api AND f.result = e.result

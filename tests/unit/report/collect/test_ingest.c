@@ -232,16 +232,19 @@ static void hooks_cost_what_the_measured_ones_did(void **state)
     assert_int_equal(cost_of("hooks-unrecorded", "total_ns"), cost_of("hooks", "total_ns"));
 }
 
-static void measured_hooks_of_a_damaged_spool_do_not_count(void **state)
+static void costs_of_a_damaged_spool_do_not_count(void **state)
 {
     struct gv_own_cost_total *hooks = &spool.writer.header->own_cost[GV_OWN_COST_HOOKS];
+    struct gv_own_cost_total *stacks = &spool.writer.header->own_cost[GV_OWN_COST_STACKS];
 
     for (uint64_t i = 0; i < 100; i++)
         fixture_call(&spool, 1, FIXTURE_SYNC, i * 100, 10, 0);
-    hooks->count = 1;
+    hooks->count = stacks->count = 1;
     hooks->total_ns = UINT64_MAX;
+    stacks->total_ns = INT64_MAX;
     recover();
     assert_in_range(cost_of("hooks", "total_ns"), 100 * 50, 100 * 1000);
+    assert_int_equal(cost_of("stacks", "total_ns"), 0);
 }
 
 static void the_summary_has_medians(void **state)
@@ -344,7 +347,7 @@ int main(void)
         TEST(streams_are_told_apart),
         TEST(its_share_is_that_of_the_busiest_thread),
         TEST(hooks_cost_what_the_measured_ones_did),
-        TEST(measured_hooks_of_a_damaged_spool_do_not_count),
+        TEST(costs_of_a_damaged_spool_do_not_count),
         TEST(the_summary_has_medians),
         TEST(a_launch_row_is_small),
         TEST(nodes_of_child_graphs_run_as_nodes_of_the_whole),
