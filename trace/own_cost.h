@@ -19,7 +19,7 @@ enum gv_own_cost {
 struct gv_own_cost_total {
     _Atomic uint64_t count;
     _Atomic uint64_t total_ns;
-    _Atomic uint64_t spared; /* how often it was not done, to stay within its budget */
+    _Atomic uint64_t spared; /* how often it was not done, such as to stay within its budget */
 };
 
 /* Any thread, also signal handlers. */
