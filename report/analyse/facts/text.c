@@ -38,6 +38,11 @@ static bool say_gaps(const struct gv_run_facts *facts)
     return facts->gpu_lost > facts->operations_lost || gv_run_facts_lacks_launches(facts);
 }
 
+static const char *say_graphs(int64_t count)
+{
+    return count == 1 ? "a graph" : "graphs";
+}
+
 /* "10 runs of 1 kernel and 3 of graphs". */
 static void say_work(const struct gv_run_facts *facts, char *out, size_t size)
 {
@@ -50,7 +55,7 @@ static void say_work(const struct gv_run_facts *facts, char *out, size_t size)
     if (facts->graphs > 0)
         gv_format_add(out, size, "%s%" PRId64 "%s%s of %s", out[0] ? " and " : "", facts->graphs,
                       out[0] ? "" : " run", out[0] ? "" : gv_format_plural(facts->graphs),
-                      facts->graphs == 1 ? "a graph" : "graphs");
+                      say_graphs(facts->graphs));
 }
 
 /* A statement about a part is not about the run. */
@@ -111,24 +116,34 @@ static void say_launch_result(const struct gv_run_facts *facts, char *out, size_
     snprintf(out, size, "%s (%" PRId64 ")", name ? name : "error", facts->launch_result);
 }
 
-/* "3 launches of 1 kernel, 1 of which failed, and captured 2 more into graphs". */
+/* "3 launches of 1 kernel and 5 of graphs, 1 of which failed, and captured 2 more into graphs", or
+ * "5 launches of graphs, and captured 2 of 1 kernel into graphs". */
 static void say_launches(const struct gv_run_facts *facts, char *out, size_t size)
 {
-    char failed[64] = "", captured[64] = "";
-    int64_t launches = facts->launch_calls - facts->captured_launches;
+    char kernels[64];
+    int64_t graphs = facts->graph_launches, captured = facts->captured_launches;
+    int64_t launches = facts->launch_calls - captured - graphs;
 
+    snprintf(kernels, sizeof(kernels), " of %" PRId64 " kernel%s", facts->launched_kernels,
+             gv_format_plural(facts->launched_kernels));
+    out[0] = '\0';
+    if (launches > 0 || graphs <= 0)
+        gv_format_add(out, size, "%" PRId64 " launch%s%s", launches, es(launches), kernels);
+    if (graphs > 0)
+        gv_format_add(out, size, "%s%" PRId64 "%s%s of %s", out[0] ? " and " : "", graphs,
+                      out[0] ? "" : " launch", out[0] ? "" : es(graphs), say_graphs(graphs));
     if (facts->launch_failed > 0)
-        snprintf(failed, sizeof(failed), ", %" PRId64 " of which failed", facts->launch_failed);
-    if (facts->captured_launches > 0)
-        snprintf(captured, sizeof(captured), ", and captured %" PRId64 " %sinto graphs",
-                 facts->captured_launches, launches > 0 ? "more " : "");
-    snprintf(out, size, "%" PRId64 " launch%s of %" PRId64 " kernel%s%s%s", launches, es(launches),
-             facts->launched_kernels, gv_format_plural(facts->launched_kernels), failed, captured);
+        gv_format_add(out, size, ", %" PRId64 " of which failed", facts->launch_failed);
+    if (captured > 0)
+        gv_format_add(out, size, ", and captured %" PRId64 "%s into graphs", captured,
+                      launches > 0 ? " more"
+                      : graphs > 0 ? kernels
+                                   : "");
 }
 
 static void say_launched(const struct gv_run_facts *facts, char *out)
 {
-    char launches[160];
+    char launches[256];
 
     say_launches(facts, launches, sizeof(launches));
     if (gv_run_facts_launches_failed(facts)) {
@@ -200,7 +215,7 @@ void gv_facts_say_launch_failed(const struct gv_run_facts *facts, char *out)
 
 void gv_facts_say_not_run(const struct gv_run_facts *facts, char *out)
 {
-    char launches[160];
+    char launches[256];
 
     say_launches(facts, launches, sizeof(launches));
     gv_say(out, "%s, and no kernel or graph ended on the GPU", launches);

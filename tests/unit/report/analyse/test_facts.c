@@ -58,6 +58,14 @@ static void a_part_is_not_the_run(void **state)
     told(GV_FACT_NO_KERNEL);
     assert_non_null(
         strstr(headline, "100 launches of 1 kernel, and captured 400 more into graphs"));
+    facts.graph_launches = 30;
+    told(GV_FACT_NO_KERNEL);
+    assert_non_null(strstr(headline, "70 launches of 1 kernel and 30 of graphs, and captured 400 "
+                                     "more into graphs"));
+    facts.graph_launches = 100;
+    told(GV_FACT_NO_KERNEL);
+    assert_non_null(
+        strstr(headline, "100 launches of graphs, and captured 400 of 1 kernel into graphs"));
     facts.launch_failed = 500;
     assert_non_null(told(GV_FACT_NO_KERNEL));
     assert_non_null(strstr(headline, "Every launch in this part of the trace failed"));
