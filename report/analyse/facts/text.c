@@ -141,9 +141,33 @@ static void say_launches(const struct gv_run_facts *facts, char *out, size_t siz
                                    : "");
 }
 
+/* Why nothing says how busy the GPU was; empty: something does. Events that have ended are read
+ * each 20 to 160 ms, and at the process's end; those of a context that ends before are not. */
+static const char *say_unknown(const struct gv_run_facts *facts, char out[160])
+{
+    bool is_measured = facts->gpu_full <= 0 && facts->measured_calls > 0;
+
+    out[0] = '\0';
+    if (facts->sampled_calls > 0)
+        return out;
+    if (is_measured)
+        gv_format_add(out, 160,
+                      " The times of %" PRId64 " measured call%s were not read before the end",
+                      facts->measured_calls, gv_format_plural(facts->measured_calls));
+    else
+        gv_format_add(out, 160, "%s",
+                      facts->gpu_full > 0
+                          ? " Records of the GPU's activity were lost: shared memory was full"
+                      : facts->sampled_processes > 0 ? " No call was measured"
+                                                     : " GPU activity was not recorded");
+    gv_format_add(out, 160, ", so how busy the GPU was is unknown%s.",
+                  is_measured ? ": let it run longer" : "");
+    return out;
+}
+
 static void say_launched(const struct gv_run_facts *facts, char *out)
 {
-    char launches[256];
+    char launches[256], unknown[160];
 
     say_launches(facts, launches, sizeof(launches));
     if (gv_run_facts_launches_failed(facts)) {
@@ -154,12 +178,8 @@ static void say_launched(const struct gv_run_facts *facts, char *out)
         gv_say(out, "Your code made %s. The %s %s.", launches, say_gpu(facts),
                facts->launch_calls == 1 ? "did not finish it" : "finished none of them");
     } else {
-        gv_say(out, "Your code made %s%s.%s%s", launches, say_where(facts),
-               facts->sampled_calls > 0 ? ""
-               : facts->gpu_full > 0
-                   ? " Records of the GPU's activity were lost: shared memory was full"
-                   : " GPU activity was not recorded",
-               facts->sampled_calls > 0 ? "" : ", so how busy the GPU was is unknown.");
+        gv_say(out, "Your code made %s%s.%s", launches, say_where(facts),
+               say_unknown(facts, unknown));
     }
 }
 
