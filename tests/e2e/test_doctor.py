@@ -36,6 +36,14 @@ class Doctor(harness.Case):
         self.assertIn("simulated GPU 0", checks["device"]["found"])
         self.assertIn("libgpuverify.so", checks["library"]["found"])
 
+    def test_what_the_user_chose_is_no_fault(self):
+        for mode, state, found in (("sampled", "fine", "GPU times of random calls"), ("off", "note", "only calls")):
+            with self.subTest(mode):
+                side = next(check for check in self.doctor(env={"GPUVERIFY_GPU": mode}) if check["what"] == "GPU side")
+                self.assertEqual((side["state"], side["fix"]), (state, None))
+                self.assertIn(found, side["found"])
+                self.assertIn(f"GPUVERIFY_GPU={mode}", side["found"])
+
     def test_gpu_counters(self):
         folders = f"{harness.simulator()}:{harness.simulator()}/nvml"
         with open(self.path("gpm"), "w", encoding="utf-8"):

@@ -85,6 +85,26 @@ class Sampled(harness.Case):
         unknown = self.command("check", self.path("trace.db"), "--min-gpu-busy=5%", status=3, sim=False).out
         self.assertIn("was not recorded: GPUVERIFY_GPU=sampled", unknown)
 
+    def test_a_context_that_ends_before_its_events_are_read(self):
+        """They are read each 20 to 160 ms. On a busy machine that may be in time."""
+        self.run_well([harness.workload("ordinary/tiny_kernels")])
+        trace = self.trace()
+        if trace.value("SELECT count(*) FROM gpu_sample"):
+            self.skipTest("they were read")
+        count = trace.value("SELECT count FROM own_cost WHERE what = 'events'")
+        self.assertGreater(count, 0)
+        summary = self.command("report", self.path("trace.db"), "-s", "findings", sim=False).out
+        self.assertIn(f"The times of {count} measured calls were not read before the end, so", " ".join(summary.split()))
+
+    def test_graphs_are_not_told_as_kernels(self):
+        for mode in ("sampled", "off"):
+            with self.subTest(mode):
+                self.run_well([harness.workload("ordinary/graph_launches"), "50"],
+                              env={"GPUVERIFY_GPU": mode, "GPUVERIFY_TRACE": self.path(f"{mode}.db")})
+                self.settle()
+                summary = self.command("report", self.path(f"{mode}.db"), "-s", "findings", sim=False).out
+                self.assertIn("made 50 launches of graphs, and captured 10 of 1 kernel into graphs.", " ".join(summary.split()))
+
     def test_a_part_of_the_run(self):
         trace = self.work("sums", 1000)
         middle = trace.value("SELECT start_ns FROM calls WHERE name = 'cuGraphLaunch' ORDER BY start_ns LIMIT 1 OFFSET 500")

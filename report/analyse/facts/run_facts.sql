@@ -10,6 +10,7 @@ CAST(total({what}) AS INTEGER)
 -- name: processes
 SELECT count(*) AS processes, min(id) AS first_process, count(CASE WHEN gpu = 'cupti' THEN 1 END) AS seen_processes,
     count(CASE WHEN gpu <> 'cupti' THEN 1 END) AS unseen_processes,
+    count(CASE WHEN gpu = 'sampled' THEN 1 END) AS sampled_processes,
     count(CASE WHEN ended = 'killed' THEN 1 END) AS killed,
     (SELECT value FROM meta WHERE key = 'snapshot_ns') AS snapshot_ns,
     max(coalesce(end_ns, (SELECT value FROM fact WHERE key = 'last_ns'))) - min(start_ns) AS lived_ns
@@ -74,10 +75,11 @@ FROM losses WHERE {is_of_process(process)};
 what IN ('start', 'end')
 
 -- name: own_cost
--- What gpuverify itself cost, in millionths of the processes' time: all of it, what it cost once, and whether that is the least.
+-- What gpuverify itself cost, in millionths of the processes' time: all of it, what it cost once, and whether that is the least;
+-- and how many calls it put between events.
 SELECT count(*) AS own_costs, CAST(round(1e6 * total(share)) AS INTEGER) AS own_cost_ppm,
     CAST(round(1e6 * total(CASE WHEN {is_once} THEN share END)) AS INTEGER) AS own_cost_once_ppm,
-    {cupti_was_in_use} AS own_cost_is_least
+    {cupti_was_in_use} AS own_cost_is_least, {sum(CASE what WHEN 'events' THEN count END)} AS measured_calls
 FROM own_cost WHERE {is_of_process(process)};
 
 -- name: utilisation

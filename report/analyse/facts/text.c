@@ -38,6 +38,11 @@ static bool say_gaps(const struct gv_run_facts *facts)
     return facts->gpu_lost > facts->operations_lost || gv_run_facts_lacks_launches(facts);
 }
 
+static const char *say_graphs(int64_t count)
+{
+    return count == 1 ? "a graph" : "graphs";
+}
+
 /* "10 runs of 1 kernel and 3 of graphs". */
 static void say_work(const struct gv_run_facts *facts, char *out, size_t size)
 {
@@ -50,7 +55,7 @@ static void say_work(const struct gv_run_facts *facts, char *out, size_t size)
     if (facts->graphs > 0)
         gv_format_add(out, size, "%s%" PRId64 "%s%s of %s", out[0] ? " and " : "", facts->graphs,
                       out[0] ? "" : " run", out[0] ? "" : gv_format_plural(facts->graphs),
-                      facts->graphs == 1 ? "a graph" : "graphs");
+                      say_graphs(facts->graphs));
 }
 
 /* A statement about a part is not about the run. */
@@ -111,24 +116,58 @@ static void say_launch_result(const struct gv_run_facts *facts, char *out, size_
     snprintf(out, size, "%s (%" PRId64 ")", name ? name : "error", facts->launch_result);
 }
 
-/* "3 launches of 1 kernel, 1 of which failed, and captured 2 more into graphs". */
+/* "3 launches of 1 kernel and 5 of graphs, 1 of which failed, and captured 2 more into graphs", or
+ * "5 launches of graphs, and captured 2 of 1 kernel into graphs". */
 static void say_launches(const struct gv_run_facts *facts, char *out, size_t size)
 {
-    char failed[64] = "", captured[64] = "";
-    int64_t launches = facts->launch_calls - facts->captured_launches;
+    char kernels[64];
+    int64_t graphs = facts->graph_launches, captured = facts->captured_launches;
+    int64_t launches = facts->launch_calls - captured - graphs;
 
+    snprintf(kernels, sizeof(kernels), " of %" PRId64 " kernel%s", facts->launched_kernels,
+             gv_format_plural(facts->launched_kernels));
+    out[0] = '\0';
+    if (launches > 0 || graphs <= 0)
+        gv_format_add(out, size, "%" PRId64 " launch%s%s", launches, es(launches), kernels);
+    if (graphs > 0)
+        gv_format_add(out, size, "%s%" PRId64 "%s%s of %s", out[0] ? " and " : "", graphs,
+                      out[0] ? "" : " launch", out[0] ? "" : es(graphs), say_graphs(graphs));
     if (facts->launch_failed > 0)
-        snprintf(failed, sizeof(failed), ", %" PRId64 " of which failed", facts->launch_failed);
-    if (facts->captured_launches > 0)
-        snprintf(captured, sizeof(captured), ", and captured %" PRId64 " %sinto graphs",
-                 facts->captured_launches, launches > 0 ? "more " : "");
-    snprintf(out, size, "%" PRId64 " launch%s of %" PRId64 " kernel%s%s%s", launches, es(launches),
-             facts->launched_kernels, gv_format_plural(facts->launched_kernels), failed, captured);
+        gv_format_add(out, size, ", %" PRId64 " of which failed", facts->launch_failed);
+    if (captured > 0)
+        gv_format_add(out, size, ", and captured %" PRId64 "%s into graphs", captured,
+                      launches > 0 ? " more"
+                      : graphs > 0 ? kernels
+                                   : "");
+}
+
+/* Why nothing says how busy the GPU was; empty: something does. Events that have ended are read
+ * each 20 to 160 ms, and at the process's end; those of a context that ends before are not. */
+static const char *say_unknown(const struct gv_run_facts *facts, char out[160])
+{
+    bool is_measured = facts->gpu_full <= 0 && facts->measured_calls > 0;
+
+    out[0] = '\0';
+    if (facts->sampled_calls > 0)
+        return out;
+    if (is_measured)
+        gv_format_add(out, 160,
+                      " The times of %" PRId64 " measured call%s were not read before the end",
+                      facts->measured_calls, gv_format_plural(facts->measured_calls));
+    else
+        gv_format_add(out, 160, "%s",
+                      facts->gpu_full > 0
+                          ? " Records of the GPU's activity were lost: shared memory was full"
+                      : facts->sampled_processes > 0 ? " No call was measured"
+                                                     : " GPU activity was not recorded");
+    gv_format_add(out, 160, ", so how busy the GPU was is unknown%s.",
+                  is_measured ? ": let it run longer" : "");
+    return out;
 }
 
 static void say_launched(const struct gv_run_facts *facts, char *out)
 {
-    char launches[160];
+    char launches[256], unknown[160];
 
     say_launches(facts, launches, sizeof(launches));
     if (gv_run_facts_launches_failed(facts)) {
@@ -139,12 +178,8 @@ static void say_launched(const struct gv_run_facts *facts, char *out)
         gv_say(out, "Your code made %s. The %s %s.", launches, say_gpu(facts),
                facts->launch_calls == 1 ? "did not finish it" : "finished none of them");
     } else {
-        gv_say(out, "Your code made %s%s.%s%s", launches, say_where(facts),
-               facts->sampled_calls > 0 ? ""
-               : facts->gpu_full > 0
-                   ? " Records of the GPU's activity were lost: shared memory was full"
-                   : " GPU activity was not recorded",
-               facts->sampled_calls > 0 ? "" : ", so how busy the GPU was is unknown.");
+        gv_say(out, "Your code made %s%s.%s", launches, say_where(facts),
+               say_unknown(facts, unknown));
     }
 }
 
@@ -200,7 +235,7 @@ void gv_facts_say_launch_failed(const struct gv_run_facts *facts, char *out)
 
 void gv_facts_say_not_run(const struct gv_run_facts *facts, char *out)
 {
-    char launches[160];
+    char launches[256];
 
     say_launches(facts, launches, sizeof(launches));
     gv_say(out, "%s, and no kernel or graph ended on the GPU", launches);

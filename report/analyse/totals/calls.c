@@ -50,7 +50,7 @@ static void totals_span(struct gv_totals_run *run, enum gv_totals_class class, i
         gv_lane_add(&run->loading, start_ns, end_ns);
 }
 
-/* What a thread launches while it captures becomes part of a graph. */
+/* What a thread launches while it captures becomes part of a graph; the rest may be graphs. */
 static void totals_captured(struct gv_totals_run *run, struct gv_totals_thread *thread,
                             const struct gv_pass_call *call, enum gv_totals_class class)
 {
@@ -58,7 +58,12 @@ static void totals_captured(struct gv_totals_run *run, struct gv_totals_thread *
 
     if (marks && (call->result == 0 || marks != 1))
         thread->captures = marks == 1;
-    run->captured_launches += class == GV_TOTALS_LAUNCH && call->result == 0 && thread->captures;
+    if (class != GV_TOTALS_LAUNCH)
+        return;
+    if (call->result == 0 && thread->captures)
+        run->captured_launches++;
+    else if (gv_id_table_get(&run->apis, call->api, 3) == GV_GPU_WORK_GRAPH)
+        run->graph_launches++;
 }
 
 static void totals_of_thread(struct gv_totals_thread *thread, int64_t start_ns, int64_t end_ns,

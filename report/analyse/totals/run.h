@@ -72,7 +72,8 @@ struct gv_totals_run {
     int64_t stopped_ns;          /* between the first and the last call */
     struct gv_id_table threads;  /* process */
     struct gv_id_table blocking; /* by id of the process: whether it has CUDA_LAUNCH_BLOCKING=1 */
-    struct gv_id_table apis;     /* enum gv_totals_class; whether it is NCCL's */
+    struct gv_id_table apis;     /* enum gv_totals_class; whether it is NCCL's; begins or ends a
+                                    capture; enum gv_gpu_work */
     struct gv_id_table places;   /* process, device, number of the device + 1, multiprocessors */
     struct gv_id_table shapes;   /* rank of the name, blocks, name */
     struct gv_id_table starts;   /* by id of the api: whether it starts CUDA */
@@ -93,7 +94,8 @@ struct gv_totals_run {
         bool captures;                      /* what it launches becomes part of a graph */
     } * thread_times;                       /* by id of the thread */
     int64_t class_ns[GV_TOTALS_CLASSES], class_count[GV_TOTALS_CLASSES];
-    int64_t calls, first_ns, last_ns, launched_kernels, launch_failed, captured_launches;
+    int64_t calls, first_ns, last_ns, launched_kernels, launch_failed;
+    int64_t captured_launches, graph_launches;
     int64_t blocking_launches, blocking_ns;
     int64_t refused, refused_call; /* allocations for which there was no memory, and the last one */
     bool spans;                    /* first_ns and last_ns are set */

@@ -45,7 +45,8 @@ static int totals_read_apis(struct gv_totals_run *run)
         sqlite3_str_appendf(sql, " WHEN %Q THEN %u", totals_class_names[i], i);
     sqlite3_str_appendall(sql,
                           " ELSE 0 END, class = 'collective',"
-                          " coalesce(begins_capture, 0) + 2 * coalesce(ends_capture, 0) FROM api");
+                          " coalesce(begins_capture, 0) + 2 * coalesce(ends_capture, 0), gpu_work"
+                          " FROM api");
     char *text = sqlite3_str_finish(sql);
     error = text ? gv_id_table_read(&run->apis, run->trace, text) : -ENOMEM;
     sqlite3_free(text);

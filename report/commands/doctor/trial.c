@@ -47,6 +47,16 @@ static int trial_device(void *doctor, sqlite3_stmt *row)
     return 0;
 }
 
+/* What is recorded of the GPU side if the user chose so, which is no fault. */
+static const struct trial_choice {
+    const char *mode;
+    enum gv_check_state state;
+    const char *found;
+} trial_choices[] = {
+    {"sampled", GV_CHECK_FINE, "GPU times of random calls, by which the others' are estimated"},
+    {"off", GV_CHECK_NOTE, "only calls, by which stalls and idle times are inferred"},
+};
+
 static int trial_gpu_side(void *doctor, sqlite3_stmt *row)
 {
     const char *mode = (const char *)sqlite3_column_text(row, 0);
@@ -60,13 +70,16 @@ static int trial_gpu_side(void *doctor, sqlite3_stmt *row)
                       version % 10000 / 100, gv_database_text(row, 3));
         return 0;
     }
+    for (size_t i = 0; mode && i < sizeof(trial_choices) / sizeof(trial_choices[0]); i++)
+        if (strcmp(mode, trial_choices[i].mode) == 0) {
+            gv_doctor_add(doctor, trial_choices[i].state, "GPU side", NULL, "%s: %.300s",
+                          trial_choices[i].found, why ? why : mode);
+            return 0;
+        }
     gv_doctor_add(doctor, GV_CHECK_WRONG, "GPU side",
                   "install the CUDA toolkit's libcupti, or set GPUVERIFY_CUPTI to its path; "
                   "calls and stalls are recorded without it too",
-                  "not recorded: %.400s",
-                  why    ? why
-                  : mode ? "GPUVERIFY_GPU=off"
-                         : "CUDA was not started");
+                  "not recorded: %.400s", why ? why : "CUDA was not started");
     return 0;
 }
 

@@ -58,6 +58,14 @@ static void a_part_is_not_the_run(void **state)
     told(GV_FACT_NO_KERNEL);
     assert_non_null(
         strstr(headline, "100 launches of 1 kernel, and captured 400 more into graphs"));
+    facts.graph_launches = 30;
+    told(GV_FACT_NO_KERNEL);
+    assert_non_null(strstr(headline, "70 launches of 1 kernel and 30 of graphs, and captured 400 "
+                                     "more into graphs"));
+    facts.graph_launches = 100;
+    told(GV_FACT_NO_KERNEL);
+    assert_non_null(
+        strstr(headline, "100 launches of graphs, and captured 400 of 1 kernel into graphs"));
     facts.launch_failed = 500;
     assert_non_null(told(GV_FACT_NO_KERNEL));
     assert_non_null(strstr(headline, "Every launch in this part of the trace failed"));
@@ -233,6 +241,24 @@ static void records_of_the_gpu_that_found_no_room(void **state)
     assert_non_null(strstr(headline, "Records of the GPU's activity were lost: shared memory"));
 }
 
+static void measured_calls_that_nobody_could_read(void **state)
+{
+    (void)state;
+    facts.operations = facts.kernels_run = facts.gpu_seen = 0;
+    facts.sampled_processes = 1;
+    gv_facts_say_headline(&facts, headline);
+    assert_non_null(
+        strstr(headline, ". No call was measured, so how busy the GPU was is unknown."));
+    facts.measured_calls = 29;
+    gv_facts_say_headline(&facts, headline);
+    assert_non_null(strstr(headline,
+                           ". The times of 29 measured calls were not read before the end, so how "
+                           "busy the GPU was is unknown: let it run longer."));
+    facts.sampled_calls = 1;
+    gv_facts_say_headline(&facts, headline);
+    assert_null(strstr(headline, "unknown"));
+}
+
 /* A trace may contain anything. */
 static void senseless_facts_do_no_harm(void **state)
 {
@@ -266,6 +292,7 @@ int main(void)
         TEST(memory_that_grows),
         TEST(an_estimate_that_may_be_nothing_is_a_range),
         TEST(records_of_the_gpu_that_found_no_room),
+        TEST(measured_calls_that_nobody_could_read),
         TEST(senseless_facts_do_no_harm),
 #undef TEST
     };

@@ -703,6 +703,24 @@ static void what_leaves_no_operation_is_not_missing(void **state)
     assert_int_equal(totals_fact("gpu_known_ns"), INT64_MAX);
 }
 
+/* One of them becomes a node of another graph. */
+static void launches_of_graphs_are_not_of_kernels(void **state)
+{
+    totals_execute(
+        "INSERT INTO thread (id, process, serial, records) VALUES (8, 1, 8, 6);"
+        "INSERT INTO api (id, name, class, gpu_work, begins_capture, ends_capture) VALUES"
+        " (80, 'cuLaunchKernel', 'launch', 1, 0, 0), (81, 'cuGraphLaunch', 'launch', 2, 0, 0),"
+        " (82, 'cuStreamBeginCapture_v2', 'stream', 0, 1, 0),"
+        " (83, 'cuStreamEndCapture', 'stream', 0, 0, 1);"
+        "INSERT INTO call (thread, api, start_ns, duration_ns, result) VALUES (8, 80, 100, 5, 0),"
+        " (8, 82, 200, 5, 0), (8, 80, 300, 5, 0), (8, 81, 400, 5, 0), (8, 83, 500, 5, 0),"
+        " (8, 81, 600, 5, 0)");
+    totals_keep();
+    assert_int_equal(totals_fact("launch_calls"), 4);
+    assert_int_equal(totals_fact("captured_launches"), 2);
+    assert_int_equal(totals_fact("graph_launches"), 1);
+}
+
 static void calls_of_steps(void)
 {
     totals_execute(
@@ -945,6 +963,7 @@ int main(void)
         TEST(an_autotuners_threads_have_no_steps_of_the_program),
         TEST(steps_whose_graphs_are_made_anew),
         TEST(what_sets_up_a_loop_is_a_warm_up),
+        TEST(launches_of_graphs_are_not_of_kernels),
         TEST(what_is_captured_is_no_work_of_a_step),
         TEST(a_graph_is_as_much_work_as_it_takes),
         TEST(a_thread_that_comes_and_goes_has_no_steps_beside_another),
