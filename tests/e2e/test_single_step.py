@@ -133,7 +133,9 @@ class SingleStep(harness.Case):
     def test_a_call_is_chosen_and_put_between_events(self):
         self.step("pair", 0, GPUVERIFY_GPU="sampled")
         trace = self.trace(losses=True)
-        self.check_inner(trace)
+        # Which way a call takes through a budget depends on the time: an instruction may be met only later, when the records
+        # are written.
+        self.check_inner(trace, "^r+l*n+(ln+)?l+r+$")
         self.assertEqual(trace.value("SELECT count(DISTINCT kernel) FROM calls WHERE class = 'launch'"), self.outer)
         self.assertEqual(trace.value("SELECT count(*) FROM calls WHERE class = 'launch'"), self.outer)
         # A handler's call may be chosen, too, and be lost.
