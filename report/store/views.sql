@@ -80,7 +80,7 @@ FROM gpu_op o
 CREATE VIEW loads AS -- one load of code, also inside another call
 SELECT
     l.id AS id, -- negative for a lazy load
-    l.call AS call, -- outermost call around it; calls.id; NULL: it never returned
+    l.call AS call, -- outermost call around it; calls.id; NULL: it never returned, or was a question about a function that left no row (docs/apis.md)
     l.kind AS kind, -- cubin, ptx, fatbin, image, file, library, link (input of a linker), lazy (the call itself loads nothing)
     l.name AS name, -- the file, linker input or lazily loaded kernel
     l.bytes AS bytes, -- of the image
