@@ -795,8 +795,8 @@ SELECT
     nullif(t.process, 0) AS process, -- processes.id; NULL: all (busy, recorded)
     t.what AS what, -- recorded, busy, idle, stall, call, launch, kernel, graph, copy, set, load, line
     t.name AS name, -- of recorded: calls, gpu; of busy: device's uuid; idle: reason; stall: cause; call: function; launch, kernel: kernel, or graph; copy: direction (sampled: function); load: kind; line: FILE:LINE; others: names not kept apart
-    t.count AS count, -- begun in the minute; estimated for line, and with GPUVERIFY_GPU=sampled for kernel, graph, copy and set, as is total_ns
-    t.total_ns AS total_ns, -- of recorded, busy, idle: in this minute; others: whole time of those begun in it; stall: lost by unexpected ones; call, launch: on the host; line: on the GPU, estimated
+    t.count AS count, -- begun in the minute; estimated for line, and with GPUVERIFY_GPU=sampled for kernel, graph, copy and set
+    t.total_ns AS total_ns, -- of recorded, busy, idle: in this minute; others: whole time of those begun in it; stall: lost by unexpected ones; call, launch: on the host; line: on the GPU, estimated; kernel, graph, copy, set: estimated if sampled
     t.max_ns AS max_ns, -- longest
     t.bytes AS bytes -- sum
 FROM total t;
@@ -978,7 +978,7 @@ SELECT
     c.what AS what, -- hooks, hooks-unrecorded, ranges, stacks, events, cpu-waits, cupti-calls, cupti-buffers, thread, start, end: docs/performance.md
     c.count AS count, -- times
     c.total_ns AS total_ns, -- sum; estimated for ranges, cupti-calls, hooks and hooks-unrecorded (hooks: from measured ones)
-    c.spared AS spared, -- skipped or put off, not only because the budget was used up: docs/performance.md
+    c.spared AS spared, -- skipped or put off, because of the budget or for other reasons: docs/performance.md
     CASE WHEN c.what <> 'thread' THEN c.total_ns * CASE WHEN c.what IN ('start', 'end') THEN 1 ELSE r.busiest END
         / nullif((SELECT total(run_ns) FROM run), 0) END AS share -- of the time of all processes, 0 to 1: docs/performance.md; NULL: no program thread waits for it
 FROM cost c JOIN run r ON r.process = c.process;
@@ -989,7 +989,7 @@ FROM cost c JOIN run r ON r.process = c.process;
 -- order. What is used twice is computed once without saying MATERIALIZED, which SQLite before 3.35
 -- could not read, and with it none of the file.
 
-CREATE VIEW api_summary AS -- all rows of calls with one name; of questions mostly slow ones, so their mean is too high: docs/apis.md
+CREATE VIEW api_summary AS -- all rows of calls with one name; quick questions have none, so the mean of such a function is too high: docs/apis.md
 WITH totals AS (
     SELECT count(*) AS stored FROM meta WHERE key = 'totals' AND value >= 16
         AND EXISTS (SELECT 1 FROM meta WHERE key = 'state' AND value = 'complete')),

@@ -117,7 +117,7 @@ static void say_launch_result(const struct gv_run_facts *facts, char *out, size_
 }
 
 /* "3 launches of 1 kernel and 5 of graphs, 1 of which failed, and captured 2 more into graphs", or
- * "5 launches of graphs, and captured 2 of 1 kernel into graphs". */
+ * "5 launches of graphs, and captured 2 launches of 1 kernel into graphs". */
 static void say_launches(const struct gv_run_facts *facts, char *out, size_t size)
 {
     char kernels[64];
@@ -134,11 +134,12 @@ static void say_launches(const struct gv_run_facts *facts, char *out, size_t siz
                       out[0] ? "" : " launch", out[0] ? "" : es(graphs), say_graphs(graphs));
     if (facts->launch_failed > 0)
         gv_format_add(out, size, ", %" PRId64 " of which failed", facts->launch_failed);
-    if (captured > 0)
-        gv_format_add(out, size, ", and captured %" PRId64 "%s into graphs", captured,
-                      launches > 0 ? " more"
-                      : graphs > 0 ? kernels
-                                   : "");
+    if (captured > 0 && launches <= 0 && graphs > 0)
+        gv_format_add(out, size, ", and captured %" PRId64 " launch%s%s into graphs", captured,
+                      es(captured), kernels);
+    else if (captured > 0)
+        gv_format_add(out, size, ", and captured %" PRId64 " %sinto graphs", captured,
+                      launches > 0 ? "more " : "");
 }
 
 /* Why nothing says how busy the GPU was; empty: something does. Events that have ended are read
@@ -150,10 +151,11 @@ static const char *say_unknown(const struct gv_run_facts *facts, char out[160])
     out[0] = '\0';
     if (facts->sampled_calls > 0)
         return out;
-    if (is_measured)
-        gv_format_add(out, 160,
-                      " The times of %" PRId64 " measured call%s were not read before the end",
-                      facts->measured_calls, gv_format_plural(facts->measured_calls));
+    if (is_measured && facts->measured_calls == 1)
+        gv_format_add(out, 160, " The one measured call gave no time");
+    else if (is_measured)
+        gv_format_add(out, 160, " None of the %" PRId64 " measured calls gave a time",
+                      facts->measured_calls);
     else
         gv_format_add(out, 160, "%s",
                       facts->gpu_full > 0
@@ -161,7 +163,7 @@ static const char *say_unknown(const struct gv_run_facts *facts, char out[160])
                       : facts->sampled_processes > 0 ? " No call was measured"
                                                      : " GPU activity was not recorded");
     gv_format_add(out, 160, ", so how busy the GPU was is unknown%s.",
-                  is_measured ? ": let it run longer" : "");
+                  is_measured ? ": let the program run longer" : "");
     return out;
 }
 

@@ -53,8 +53,9 @@ static const struct trial_choice {
     enum gv_check_state state;
     const char *found;
 } trial_choices[] = {
-    {"sampled", GV_CHECK_FINE, "GPU times of random calls, by which the others' are estimated"},
-    {"off", GV_CHECK_NOTE, "only calls, by which stalls and idle times are inferred"},
+    {"sampled", GV_CHECK_FINE,
+     "calls chosen at random are measured; the others' GPU times are estimated from these"},
+    {"off", GV_CHECK_NOTE, "only calls are recorded; stalls and idle times are inferred from them"},
 };
 
 static int trial_gpu_side(void *doctor, sqlite3_stmt *row)
@@ -72,8 +73,8 @@ static int trial_gpu_side(void *doctor, sqlite3_stmt *row)
     }
     for (size_t i = 0; mode && i < sizeof(trial_choices) / sizeof(trial_choices[0]); i++)
         if (strcmp(mode, trial_choices[i].mode) == 0) {
-            gv_doctor_add(doctor, trial_choices[i].state, "GPU side", NULL, "%s: %.300s",
-                          trial_choices[i].found, why ? why : mode);
+            gv_doctor_add(doctor, trial_choices[i].state, "GPU side", NULL, "%.300s: %s",
+                          why ? why : mode, trial_choices[i].found);
             return 0;
         }
     gv_doctor_add(doctor, GV_CHECK_WRONG, "GPU side",

@@ -104,9 +104,9 @@ static int words_of_calls(struct gv_report *report, const struct gv_section_gaps
     if (error || quick <= 0)
         return error;
     snprintf(words, sizeof(words),
-             "%s more calls only asked something, and were answered quickly: they are not in the"
-             " trace. Of such functions, these are the slow calls.",
-             gv_format_count(count, quick));
+             "Not in this table: %s call%s that only asked something and %s answered quickly. The"
+             " rows of such functions are their slow or failed calls.",
+             gv_format_count(count, quick), gv_format_plural(quick), quick == 1 ? "was" : "were");
     words_write(report, words);
     return 0;
 }

@@ -64,8 +64,8 @@ static void a_part_is_not_the_run(void **state)
                                      "more into graphs"));
     facts.graph_launches = 100;
     told(GV_FACT_NO_KERNEL);
-    assert_non_null(
-        strstr(headline, "100 launches of graphs, and captured 400 of 1 kernel into graphs"));
+    assert_non_null(strstr(
+        headline, "100 launches of graphs, and captured 400 launches of 1 kernel into graphs"));
     facts.launch_failed = 500;
     assert_non_null(told(GV_FACT_NO_KERNEL));
     assert_non_null(strstr(headline, "Every launch in this part of the trace failed"));
@@ -252,8 +252,8 @@ static void measured_calls_that_nobody_could_read(void **state)
     facts.measured_calls = 29;
     gv_facts_say_headline(&facts, headline);
     assert_non_null(strstr(headline,
-                           ". The times of 29 measured calls were not read before the end, so how "
-                           "busy the GPU was is unknown: let it run longer."));
+                           ". None of the 29 measured calls gave a time, so how busy the GPU was is"
+                           " unknown: let the program run longer."));
     facts.sampled_calls = 1;
     gv_facts_say_headline(&facts, headline);
     assert_null(strstr(headline, "unknown"));
