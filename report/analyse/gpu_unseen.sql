@@ -86,13 +86,13 @@ last AS (
         min(max(c.start_ns, coalesce(s.end_ns, c.start_ns))) AS known_ns
     FROM (SELECT {part(start_ns)} AS part, stream, start_ns FROM call
         WHERE thread IN (SELECT id FROM thread WHERE process = ?1)
-            AND correlation IS NOT NULL AND result = 0 AND coalesce(bytes, 1) > 0
+            AND correlation IS NOT NULL AND result = 0 AND coalesce(bytes, 1) > 0 AND NOT {has_no_gpu_side}
             AND start_ns >= coalesce((SELECT start_ns FROM gpu_interval WHERE process = ?1), start_ns)
             AND api IN (SELECT id FROM api WHERE gpu_work NOT IN (0, CASE WHEN EXISTS
                 (SELECT 1 FROM meta WHERE key = 'graphs' AND value = 'nodes') THEN 2 ELSE 0 END))) c
         LEFT JOIN seen s ON s.part = c.part AND s.stream IS c.stream
     WHERE c.start_ns > coalesce(s.last_ns, -1)
-        AND NOT {is_captured(c)} AND NOT {has_no_gpu_side}
+        AND NOT {is_captured(c)}
     GROUP BY 1)
 SELECT min(k.at_ns, coalesce(l.launched_ns, k.at_ns)) AS launched_ns,
     CASE k.gpu WHEN 'operations' THEN k.next_ns

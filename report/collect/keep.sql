@@ -36,8 +36,7 @@ CREATE TEMP TABLE kept AS
 SELECT id AS process, start_ns, end_ns,
     coalesce(end_ns > ?1, 1) AND coalesce((SELECT number & 1 = 0
         FROM main.recording_change WHERE process = p.id AND at_ns <= ?1 ORDER BY number DESC LIMIT 1), 1) AS goes_on,
-    coalesce(gpu <> 'cupti', 0) OR EXISTS (SELECT 1 FROM main.gpu_interval
-        WHERE process = p.id AND start_ns < ?1) AS has_gpu, -- or calls alone, which say when it worked
+    EXISTS (SELECT 1 FROM main.gpu_interval WHERE process = p.id AND start_ns < ?1) AS has_gpu,
     (SELECT gpu FROM main.gpu_change WHERE process = p.id AND at_ns <= ?1 ORDER BY at_ns DESC LIMIT 1) AS gpu,
     (SELECT profiler FROM main.gpu_change WHERE process = p.id AND at_ns <= ?1 ORDER BY at_ns DESC LIMIT 1) AS profiler
 FROM main.process p WHERE start_ns < ?1;

@@ -62,12 +62,13 @@ void gv_process_cost_open(struct gv_process_cost *cost, struct gv_database *data
         .database = database, .reader = reader, .estimated_ns = estimated_hook_ns(clock)};
 }
 
-/* No more than a damaged spool may say. */
+/* Without what only a damaged spool says. */
 static struct gv_own_cost_counts believed(struct gv_own_cost_counts counts, uint64_t most_ns)
 {
-    if (counts.total_ns / most_ns > counts.count)
-        counts.count = counts.total_ns = 0;
-    return counts;
+    return counts.count > INT64_MAX || counts.total_ns > INT64_MAX || counts.spared > INT64_MAX ||
+                   counts.total_ns / most_ns > counts.count
+               ? (struct gv_own_cost_counts){0}
+               : counts;
 }
 
 static double hook_ns(const struct gv_process_cost *cost)

@@ -282,8 +282,6 @@ static int snapshot_run(struct snapshot *snapshot, const char *path)
     /* It may be beside a service, and a timer does not mind. */
     setpriority(PRIO_PROCESS, 0, 10);
     error = snapshot_fill(snapshot);
-    if (!error)
-        error = snapshot_refuse_itself(snapshot, path);
     if (error) {
         gv_output_file_drop(&snapshot->output);
         return error;
@@ -293,6 +291,11 @@ static int snapshot_run(struct snapshot *snapshot, const char *path)
     if (error) {
         gv_output_file_drop(&snapshot->output);
         gv_message("cannot write %s: %s", path, strerror(-error));
+        return error;
+    }
+    error = snapshot_refuse_itself(snapshot, path);
+    if (error) {
+        gv_output_file_drop(&snapshot->output);
         return error;
     }
     error = gv_output_trace_close(&snapshot->output);

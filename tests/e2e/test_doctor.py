@@ -37,7 +37,7 @@ class Doctor(harness.Case):
         self.assertIn("libgpuverify.so", checks["library"]["found"])
 
     def test_what_the_user_chose_is_no_fault(self):
-        for mode, state, found in (("sampled", "fine", "GPU times of random calls"), ("off", "note", "only calls")):
+        for mode, state, found in (("sampled", "fine", "calls chosen at random are measured"), ("off", "note", "only calls are recorded")):
             with self.subTest(mode):
                 side = next(check for check in self.doctor(env={"GPUVERIFY_GPU": mode}) if check["what"] == "GPU side")
                 self.assertEqual((side["state"], side["fix"]), (state, None))

@@ -48,7 +48,7 @@ class Sampled(harness.Case):
         self.assertGreater(busy_ns, 0.9 * total_ns)  # a wait that returns late counts, too
         [(lines, error)] = trace.rows("SELECT total(gpu_ns), total(error) FROM gpu_lines")
         self.assertLess(abs(lines - total_ns), 0.05 * total_ns)
-        self.assertGreater(error * lines, 0.9 * sum(row[3] for row in rows.values() if row[2]))
+        self.assertGreater(error * lines, 0.3 * sum(row[3] for row in rows.values() if row[2]))
 
     def ledger(self, path):
         told = self.command("query", path, "--format=csv", "SELECT what, sum(total_ns) FROM ledger GROUP BY 1", sim=False).out
@@ -63,6 +63,11 @@ class Sampled(harness.Case):
         part, whole = self.ledger(path), self.ledger(self.path("whole.db"))
         self.assertEqual(part["not-seen"], 1_000_000_000)
         self.assertAlmostEqual(part["kernel"], whole["kernel"] * 2 / 3, delta=0.02 * whole["kernel"])
+        # Calls were recorded from the start on, also before there was work again.
+        stored.make_anew("sampled", path, "DELETE FROM call WHERE start_ns BETWEEN 1000000000 AND 2499999999",
+                         "INSERT INTO recording_change VALUES (1, 1, 1000000000), (1, 2, 2000000000)",
+                         "INSERT INTO gpu_change (process, at_ns, gpu) VALUES (1, 1000000000, 'stopped'), (1, 2000000000, 'seen')")
+        self.assertEqual(self.ledger(path)["not-seen"], 1_000_000_000)
 
     @harness.depends_on_time("a call that is held up makes the error larger than what NVML says")
     def test_what_people_read(self):

@@ -146,7 +146,8 @@ static void say_launches(const struct gv_run_facts *facts, char *out, size_t siz
  * each 20 to 160 ms, and at the process's end; those of a context that ends before are not. */
 static const char *say_unknown(const struct gv_run_facts *facts, char out[160])
 {
-    bool is_measured = facts->gpu_full <= 0 && facts->measured_calls > 0;
+    bool is_over = facts->complete && facts->older.minutes == 0;
+    bool is_measured = facts->gpu_full <= 0 && facts->measured_calls > 0 && is_over;
 
     out[0] = '\0';
     if (facts->sampled_calls > 0)
@@ -160,8 +161,9 @@ static const char *say_unknown(const struct gv_run_facts *facts, char out[160])
         gv_format_add(out, 160, "%s",
                       facts->gpu_full > 0
                           ? " Records of the GPU's activity were lost: shared memory was full"
-                      : facts->sampled_processes > 0 ? " No call was measured"
-                                                     : " GPU activity was not recorded");
+                      : facts->sampled_processes > 0 && facts->own_costs > 0 && is_over
+                          ? " No call was measured"
+                          : " GPU activity was not recorded");
     gv_format_add(out, 160, ", so how busy the GPU was is unknown%s.",
                   is_measured ? ": let the program run longer" : "");
     return out;

@@ -139,6 +139,8 @@ static int ledger_open(struct gv_ledger *ledger)
     if (!error)
         error = gv_gpu_unseen_read(ledger->trace, &ledger->unseen);
     if (!error)
+        error = gv_stopped_read(ledger->trace, &ledger->stopped);
+    if (!error)
         error = gv_stack_text_install(ledger->trace);
     if (!error)
         error = gv_ledger_looks_read(ledger);
@@ -191,6 +193,7 @@ static void ledger_close(struct gv_ledger *ledger)
     free(ledger->idle.pieces);
     free(ledger->idle.gaps);
     free(ledger->unseen.times);
+    free(ledger->stopped.times);
     gv_pass_sorted_close(ledger->looks);
     sqlite3_finalize(ledger->frames);
     sqlite3_finalize(ledger->checks_gradient);

@@ -110,20 +110,19 @@ static int book_without_copies(struct walk *walk, struct gv_ledger_piece piece)
 static int book_idle(struct walk *walk, int64_t to_ns, struct gv_ledger_piece piece)
 {
     struct gv_ledger_lane *lane = &walk->ledger->lanes[walk->lane];
-    const struct gv_gpu_unseen_list *list = &walk->ledger->unseen;
+    int64_t known_ns, until_ns;
     int error = 0;
 
-    for (; lane->unseen_at < list->count && walk->cursor_ns < to_ns && !error; lane->unseen_at++) {
-        const struct gv_gpu_unseen *unseen = &list->times[lane->unseen_at];
-        int64_t end_ns = unseen->until_ns < to_ns ? unseen->until_ns : to_ns;
-        if (unseen->process != lane->process || unseen->known_ns >= to_ns)
-            break;
-        /* A lane without a device tells what is known of the calls. */
-        if (end_ns <= walk->cursor_ns || (lane->device < 0 && !unseen->stopped))
+    for (; walk->cursor_ns < to_ns && !error &&
+           gv_ledger_unseen(walk->ledger, lane, &known_ns, &until_ns) == lane->process &&
+           known_ns < to_ns;
+         lane->unseen_at++) {
+        int64_t end_ns = until_ns < to_ns ? until_ns : to_ns;
+        if (end_ns <= walk->cursor_ns)
             continue;
-        if (unseen->known_ns > walk->cursor_ns) {
+        if (known_ns > walk->cursor_ns) {
             piece.from_ns = walk->cursor_ns;
-            piece.to_ns = walk->cursor_ns = unseen->known_ns;
+            piece.to_ns = walk->cursor_ns = known_ns;
             error = book_without_copies(walk, piece);
         }
         const struct gv_ledger_piece lost = {
@@ -131,7 +130,7 @@ static int book_idle(struct walk *walk, int64_t to_ns, struct gv_ledger_piece pi
         walk->cursor_ns = end_ns;
         if (!error)
             error = book_without_copies(walk, lost);
-        if (unseen->until_ns > to_ns)
+        if (until_ns > to_ns)
             return error;
     }
     if (error || walk->cursor_ns >= to_ns)

@@ -176,11 +176,33 @@ static void settle_phases(struct gv_ledger_lane *lane)
         lane->main_end_ns = lane->main_ns;
 }
 
-/* The list has the times of a process one after the other. */
+int64_t gv_ledger_unseen(const struct gv_ledger *ledger, const struct gv_ledger_lane *lane,
+                         int64_t *from_ns, int64_t *until_ns)
+{
+    const size_t at = lane->unseen_at;
+
+    if (lane->device < 0 && at < ledger->stopped.count) {
+        const struct gv_stopped_time *time = &ledger->stopped.times[at];
+        *from_ns = time->start_ns;
+        *until_ns = time->end_ns;
+        return time->process;
+    }
+    if (lane->device >= 0 && at < ledger->unseen.count) {
+        const struct gv_gpu_unseen *time = &ledger->unseen.times[at];
+        *from_ns = time->known_ns;
+        *until_ns = time->until_ns;
+        return time->process;
+    }
+    return -1;
+}
+
+/* The lists have the times of a process one after the other. */
 static void find_unseen(const struct gv_ledger *ledger, struct gv_ledger_lane *lane)
 {
-    while (lane->unseen_at < ledger->unseen.count &&
-           ledger->unseen.times[lane->unseen_at].process != lane->process)
+    int64_t process, from_ns, until_ns;
+
+    while ((process = gv_ledger_unseen(ledger, lane, &from_ns, &until_ns)) >= 0 &&
+           process != lane->process)
         lane->unseen_at++;
 }
 

@@ -3,6 +3,7 @@
 #define GV_LEDGER_RUN_H
 
 #include "report/analyse/gpu_unseen.h"
+#include "report/analyse/stopped.h"
 #include "report/analyse/idle/looks.h"
 #include "report/analyse/scaled/scaled.h"
 #include "report/analyse/ledger/accounts.h"
@@ -267,6 +268,7 @@ struct gv_ledger {
     struct gv_ledger_lane *lanes;
     size_t lane_count, lane_room;
     struct gv_gpu_unseen_list unseen;
+    struct gv_stopped stopped;
     struct gv_ledger_pair *pairs; /* 0: the rest */
     size_t pair_count, pair_room;
     struct gv_key_map pair_numbers;
@@ -318,6 +320,11 @@ struct gv_ledger {
 
 /* lanes.c: the lanes of the trace, and their phases. */
 int gv_ledger_lanes_find(struct gv_ledger *ledger);
+/* lanes.c: the process of the time at lane->unseen_at, and the time: of a lane with a device,
+ * one in which its side was not seen; of another, one in which calls were not recorded. -1: there
+ * are no more. */
+int64_t gv_ledger_unseen(const struct gv_ledger *ledger, const struct gv_ledger_lane *lane,
+                         int64_t *from_ns, int64_t *until_ns);
 
 /* looks.c: what each look says, in the order of time. */
 struct gv_ledger_look {

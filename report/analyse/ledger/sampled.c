@@ -44,7 +44,7 @@ int gv_ledger_sampled_take(struct gv_ledger *ledger, uint32_t number,
     if (ns <= 0 || call->key.at_ns < part->from_ns || call->key.at_ns >= part->to_ns ||
         (part->thread && part->thread != call->thread) ||
         !gv_range_choice_has(part->ranges, call->key.id) ||
-        gv_gpu_unseen_overlaps(&ledger->unseen, lane->process, call->key.at_ns, call->key.at_ns))
+        gv_stopped_has(&ledger->stopped, lane->process, call->key.at_ns))
         return 0;
     known = gv_key_map_find(&ledger->sampled_numbers, &key);
     if (!known && ledger->sampled_count >= SAMPLED_MOST) {

@@ -25,6 +25,7 @@ struct storing {
     size_t *of_row;
     struct gv_key_map numbers;
     struct gv_places places;
+    double gpu_ns, error_ns; /* of all lines */
 };
 
 static int find_line(struct storing *storing, int64_t place, int64_t capture, bool host_only,
@@ -63,6 +64,8 @@ static int take_row(struct storing *storing, size_t number)
     struct line *of = &storing->all[line];
     for (int i = 0; i < GV_STRATA_AMOUNTS; i++)
         of->amounts[i] = gv_time_sum(of->amounts[i], row->amounts[i]);
+    storing->gpu_ns += (double)row->amounts[GV_STRATA_GPU];
+    storing->error_ns += (double)row->amounts[GV_STRATA_ERROR];
     of->samples += row->samples;
     of->host_only &= class->host_only;
     of->sampled |= class->sampled;
@@ -109,6 +112,15 @@ static int add_stacks(struct storing *storing)
     return error;
 }
 
+/* Of its share, times all time: a line that has nearly all surely has. */
+static double sampling_error(const struct storing *storing, const struct line *of)
+{
+    double error_ns = (double)of->amounts[GV_STRATA_ERROR];
+    double share = storing->gpu_ns > 0 ? (double)of->amounts[GV_STRATA_GPU] / storing->gpu_ns : 0;
+
+    return (1 - share) * error_ns + share * (storing->error_ns - error_ns);
+}
+
 static int add_lines(struct storing *storing, const double *squares)
 {
     sqlite3 *trace = storing->lines->trace;
@@ -119,7 +131,7 @@ static int add_lines(struct storing *storing, const double *squares)
         const struct line *line = &storing->all[i];
         double error_ns = sqrt(fmin(fmax(squares[i], 0), 2e37)) +
                           sqrt(fmin(fmax(squares[storing->count + i], 0), 2e37)) +
-                          (double)line->amounts[GV_STRATA_ERROR];
+                          sampling_error(storing, line);
         const int64_t values[] = {
             line->place,
             line->capture,

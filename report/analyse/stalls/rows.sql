@@ -4,7 +4,7 @@
     AND (?4 = 0 OR s.id = ?4) AND (?5 = 0 OR s.blocked_by = ?5)
 
 -- define: profiler_at(at)
-(SELECT CASE WHEN gpu <> 'seen' THEN coalesce(profiler, 'another profiler') END FROM gpu_change
+(SELECT CASE WHEN gpu IN ('other', 'operations') THEN coalesce(profiler, 'another profiler') END FROM gpu_change
     WHERE process = s.process AND at_ns <= {at} ORDER BY at_ns DESC LIMIT 1)
 
 -- name: count

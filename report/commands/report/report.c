@@ -96,7 +96,7 @@ static int words_of_calls(struct gv_report *report, const struct gv_section_gaps
 {
     char count[GV_FORMAT_BYTES], words[256];
     int64_t quick = 0;
-    int error = gv_totals_is_all(&report->part)
+    int error = gv_totals_is_all(&report->part) && report->facts.older.minutes == 0
                     ? gv_database_number(report->trace, sql_quick_questions, NULL, 0, &quick)
                     : 0;
 

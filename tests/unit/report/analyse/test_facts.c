@@ -245,7 +245,7 @@ static void measured_calls_that_nobody_could_read(void **state)
 {
     (void)state;
     facts.operations = facts.kernels_run = facts.gpu_seen = 0;
-    facts.sampled_processes = 1;
+    facts.sampled_processes = facts.own_costs = 1;
     gv_facts_say_headline(&facts, headline);
     assert_non_null(
         strstr(headline, ". No call was measured, so how busy the GPU was is unknown."));
@@ -254,6 +254,9 @@ static void measured_calls_that_nobody_could_read(void **state)
     assert_non_null(strstr(headline,
                            ". None of the 29 measured calls gave a time, so how busy the GPU was is"
                            " unknown: let the program run longer."));
+    facts.complete = false; /* they may be read yet */
+    gv_facts_say_headline(&facts, headline);
+    assert_null(strstr(headline, "measured"));
     facts.sampled_calls = 1;
     gv_facts_say_headline(&facts, headline);
     assert_null(strstr(headline, "unknown"));

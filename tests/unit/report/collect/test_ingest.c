@@ -236,15 +236,18 @@ static void costs_of_a_damaged_spool_do_not_count(void **state)
 {
     struct gv_own_cost_total *hooks = &spool.writer.header->own_cost[GV_OWN_COST_HOOKS];
     struct gv_own_cost_total *stacks = &spool.writer.header->own_cost[GV_OWN_COST_STACKS];
+    struct gv_own_cost_total *end = &spool.writer.header->own_cost[GV_OWN_COST_END];
 
     for (uint64_t i = 0; i < 100; i++)
         fixture_call(&spool, 1, FIXTURE_SYNC, i * 100, 10, 0);
     hooks->count = stacks->count = 1;
     hooks->total_ns = UINT64_MAX;
     stacks->total_ns = INT64_MAX;
+    end->count = end->total_ns = UINT64_MAX;
     recover();
     assert_in_range(cost_of("hooks", "total_ns"), 100 * 50, 100 * 1000);
     assert_int_equal(cost_of("stacks", "total_ns"), 0);
+    assert_in_range(cost_of("end", "total_ns"), 0, 1000000000);
 }
 
 static void the_summary_has_medians(void **state)
