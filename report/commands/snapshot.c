@@ -282,18 +282,13 @@ static int snapshot_run(struct snapshot *snapshot, const char *path)
     /* It may be beside a service, and a timer does not mind. */
     setpriority(PRIO_PROCESS, 0, 10);
     error = snapshot_fill(snapshot);
-    if (error) {
-        gv_output_file_drop(&snapshot->output);
-        return error;
-    }
-    if (snapshot->seen_ns)
+    if (!error && snapshot->seen_ns) {
         error = snapshot_mark(snapshot);
-    if (error) {
-        gv_output_file_drop(&snapshot->output);
-        gv_message("cannot write %s: %s", path, strerror(-error));
-        return error;
+        if (error)
+            gv_message("cannot write %s: %s", path, strerror(-error));
     }
-    error = snapshot_refuse_itself(snapshot, path);
+    if (!error)
+        error = snapshot_refuse_itself(snapshot, path);
     if (error) {
         gv_output_file_drop(&snapshot->output);
         return error;

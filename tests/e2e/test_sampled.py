@@ -56,18 +56,19 @@ class Sampled(harness.Case):
 
     def test_what_was_not_recorded_is_no_part_of_the_run(self):
         path = self.path("stopped.db")
-        stored.make_anew("sampled", path, "DELETE FROM call WHERE start_ns BETWEEN 1000000000 AND 1999999999",
-                         "INSERT INTO recording_change VALUES (1, 1, 1000000000), (1, 2, 2000000000)",
-                         "INSERT INTO gpu_change (process, at_ns, gpu) VALUES (1, 1000000000, 'stopped'), (1, 2000000000, 'seen')")
+
+        def ledger_of_a_stop(work_again_ns):
+            stored.make_anew("sampled", path, f"DELETE FROM call WHERE start_ns >= 1000000000 AND start_ns < {work_again_ns}",
+                             "INSERT INTO recording_change VALUES (1, 1, 1000000000), (1, 2, 2000000000)",
+                             "INSERT INTO gpu_change (process, at_ns, gpu) VALUES (1, 1000000000, 'stopped'), (1, 2000000000, 'seen')")
+            return self.ledger(path)
+
         stored.make_anew("sampled", self.path("whole.db"))
-        part, whole = self.ledger(path), self.ledger(self.path("whole.db"))
+        part, whole = ledger_of_a_stop(2_000_000_000), self.ledger(self.path("whole.db"))
         self.assertEqual(part["not-seen"], 1_000_000_000)
         self.assertAlmostEqual(part["kernel"], whole["kernel"] * 2 / 3, delta=0.02 * whole["kernel"])
         # Calls were recorded from the start on, also before there was work again.
-        stored.make_anew("sampled", path, "DELETE FROM call WHERE start_ns BETWEEN 1000000000 AND 2499999999",
-                         "INSERT INTO recording_change VALUES (1, 1, 1000000000), (1, 2, 2000000000)",
-                         "INSERT INTO gpu_change (process, at_ns, gpu) VALUES (1, 1000000000, 'stopped'), (1, 2000000000, 'seen')")
-        self.assertEqual(self.ledger(path)["not-seen"], 1_000_000_000)
+        self.assertEqual(ledger_of_a_stop(2_500_000_000)["not-seen"], 1_000_000_000)
 
     @harness.depends_on_time("a call that is held up makes the error larger than what NVML says")
     def test_what_people_read(self):

@@ -133,8 +133,8 @@ class SingleStep(harness.Case):
     def test_a_call_is_chosen_and_put_between_events(self):
         self.step("pair", 0, GPUVERIFY_GPU="sampled")
         trace = self.trace(losses=True)
-        # Which way a call takes through a budget depends on the time: an instruction may be met only later, when the records
-        # are written.
+        # A call whose budget is used up is not put between events. The stub of pthread_setcanceltype, which its events need,
+        # too, is then first met when its record is written.
         self.check_inner(trace, "^r+l*n+(ln+)?l+r+$")
         self.assertEqual(trace.value("SELECT count(DISTINCT kernel) FROM calls WHERE class = 'launch'"), self.outer)
         self.assertEqual(trace.value("SELECT count(*) FROM calls WHERE class = 'launch'"), self.outer)

@@ -38,9 +38,13 @@ static bool say_gaps(const struct gv_run_facts *facts)
     return facts->gpu_lost > facts->operations_lost || gv_run_facts_lacks_launches(facts);
 }
 
-static const char *say_graphs(int64_t count)
+/* "3 runs of graphs", or after other runs " and 3 of graphs". */
+static void add_graphs(char *out, size_t size, int64_t count, const char *what, const char *plural)
 {
-    return count == 1 ? "a graph" : "graphs";
+    bool is_first = !out[0];
+
+    gv_format_add(out, size, "%s%" PRId64 "%s%s of %s", is_first ? "" : " and ", count,
+                  is_first ? what : "", is_first ? plural : "", count == 1 ? "a graph" : "graphs");
 }
 
 /* "10 runs of 1 kernel and 3 of graphs". */
@@ -53,9 +57,7 @@ static void say_work(const struct gv_run_facts *facts, char *out, size_t size)
                       gv_format_plural(facts->kernels_run), facts->kernel_names,
                       gv_format_plural(facts->kernel_names));
     if (facts->graphs > 0)
-        gv_format_add(out, size, "%s%" PRId64 "%s%s of %s", out[0] ? " and " : "", facts->graphs,
-                      out[0] ? "" : " run", out[0] ? "" : gv_format_plural(facts->graphs),
-                      say_graphs(facts->graphs));
+        add_graphs(out, size, facts->graphs, " run", gv_format_plural(facts->graphs));
 }
 
 /* A statement about a part is not about the run. */
@@ -130,8 +132,7 @@ static void say_launches(const struct gv_run_facts *facts, char *out, size_t siz
     if (launches > 0 || graphs <= 0)
         gv_format_add(out, size, "%" PRId64 " launch%s%s", launches, es(launches), kernels);
     if (graphs > 0)
-        gv_format_add(out, size, "%s%" PRId64 "%s%s of %s", out[0] ? " and " : "", graphs,
-                      out[0] ? "" : " launch", out[0] ? "" : es(graphs), say_graphs(graphs));
+        add_graphs(out, size, graphs, " launch", es(graphs));
     if (facts->launch_failed > 0)
         gv_format_add(out, size, ", %" PRId64 " of which failed", facts->launch_failed);
     if (captured > 0 && launches <= 0 && graphs > 0)

@@ -91,7 +91,7 @@ static int words_of_lines(struct gv_report *report, const struct gv_section_gaps
     return 0;
 }
 
-/* Their rows are the slow ones, which says nothing of the others. */
+/* The rows of a function that only asks are its slow calls, and say nothing of the others. */
 static int words_of_calls(struct gv_report *report, const struct gv_section_gaps *gaps)
 {
     char count[GV_FORMAT_BYTES], words[256];
